@@ -1,0 +1,150 @@
+"""Verifies a release at any later time, ours or one made elsewhere, from its files alone."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from anon_spark import storage, verification
+from anon_spark.errors import DataError, SpecError
+from anon_spark.privacy import MODELS, KAnonymity, PrivacyModel
+from anon_spark.source_errors import reading
+from anon_spark.verification import Proof
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Args:
+        path: What was read.
+        proof: The levels recomputed from the files.
+        persons_from_manifest: For a release of ours that counts persons: the smallest number of
+            persons that was proved when it was made. Persons are not published, so files alone
+            tell rows only.
+        problems: Every way in which files and promise differ; empty for a sound release.
+    """
+
+    path: str
+    proof: Proof
+    persons_from_manifest: int | None
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the release keeps its promise."""
+        return not self.problems
+
+
+def verify(
+    path: str,
+    spark: SparkSession,
+    *,
+    quasi_identifiers: Sequence[str] | None = None,
+    k: int | None = None,
+    person: str | None = None,
+) -> Audit:
+    """Recomputes what a release promises.
+
+    Args:
+        path: A target or release folder of ours; or, with `quasi_identifiers`, any Parquet.
+        spark: A session.
+        quasi_identifiers: Published quasi-identifier columns of a release made elsewhere.
+        k: The k to check; of a release of ours, what its manifest promises.
+        person: A column of persons of a release made elsewhere, where k counts persons.
+
+    Raises:
+        SpecError: Columns that the release lacks, or no k for a release made elsewhere.
+        DataError: Nothing readable is there.
+    """
+    if quasi_identifiers is not None:
+        if k is None:
+            raise SpecError("k: say which k the release is to have, for example --k 5")
+        with reading(f"release {path}"):
+            return _foreign(spark.read.parquet(path), path, quasi_identifiers, k, person)
+    folder = storage.resolve(path)
+    try:
+        manifest = json.loads(storage.read_text(folder, "manifest.json"))
+        columns = manifest["columns"]
+        models = [_model(entry) for entry in manifest["spec"]["privacy"]]
+        names = [n for c in columns if c["role"] == "quasi_identifier" for n in c["published_as"]]
+        order = [name for c in columns for name in c["published_as"]]
+    except (ValueError, KeyError, TypeError):
+        raise DataError(
+            f"the manifest of {folder} is damaged; verify the files with --quasi-identifiers and --k"
+        ) from None
+    if k is not None:
+        models = [KAnonymity(k, "rows")]
+    with reading(f"release {folder}"):
+        published = spark.read.parquet(f"{folder}/data")
+        if published.columns != order:
+            return _broken(folder, "the columns of the data are not those of the manifest")
+        proof = _examine(published, names, [_by_rows(model) for model in models])
+    problems = [proof.failures()] if not proof.holds else []
+    promised = manifest["proof"]
+    for what, found, expected in (
+        ("rows", proof.rows, manifest["rows"]["published"]),
+        ("classes", proof.classes, promised["classes"]),
+        ("rows in the smallest class", proof.smallest_rows, promised["smallest_rows"]),
+    ):
+        if found != expected:
+            problems.append(f"{what}: found {found}, the manifest says {expected}")
+    return Audit(folder, proof, promised.get("smallest_persons"), tuple(problems))
+
+
+def _model(entry: dict[str, Any]) -> PrivacyModel:
+    parameters = {key: value for key, value in entry.items() if key != "model"}
+    return MODELS[entry["model"]](**parameters)
+
+
+def _by_rows(model: PrivacyModel) -> PrivacyModel:
+    # k persons are at least k rows: what the files can still show of a promise about persons
+    return KAnonymity(model.k, "rows")
+
+
+def _broken(folder: str, problem: str) -> Audit:
+    empty = Proof(0, 0, None, None, (), 0)
+    return Audit(folder, empty, None, (problem,))
+
+
+def _examine(
+    published: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel]
+) -> Proof:
+    inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
+    renamed = published.toDF(*inside.values())
+    keys = [inside[name] for name in names]
+    return verification.examine(
+        verification.class_table(renamed, keys), keys, models, persons=False
+    )
+
+
+def _foreign(
+    published: DataFrame, path: str, names: Sequence[str], k: int, person: str | None
+) -> Audit:
+    lacking = [n for n in (*names, *([person] if person else [])) if n not in published.columns]
+    if lacking:
+        raise SpecError(
+            f"{path} has no column {lacking[0]!r}; its columns are "
+            + ", ".join(map(repr, published.columns[:12]))
+        )
+    if person is None:
+        proof = _examine(published, names, [KAnonymity(k, "rows")])
+    else:
+        inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
+        keys = [inside[name] for name in names]
+        who = F.col(inside[person])
+        classes = (
+            published.toDF(*inside.values())
+            .groupBy(*keys)
+            .agg(
+                F.count(F.lit(1)).alias("rows"),
+                # a missing person cannot be told from others: all of them are one
+                (F.count_distinct(who) + F.max(F.isnull(who)).cast("long")).alias("persons"),
+            )
+        )
+        proof = verification.examine(classes, keys, [KAnonymity(k, "persons")], persons=True)
+    problems = () if proof.holds else (proof.failures(),)
+    return Audit(path, proof, None, problems)

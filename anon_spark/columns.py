@@ -1,0 +1,224 @@
+"""Column roles against the schema of the table: what the job will read, and under which names.
+
+Inside the job columns are called c0, c1, ... by position, so that dots, quotes, scripts and names
+that differ in case alone never meet Spark's name resolution; the public names return at the end.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from anon_spark.errors import SpecError
+from anon_spark.spec import AttributeSpec, ReleaseSpec
+
+NUMBERS = (T.IntegralType, T.FractionalType, T.DateType, T.TimestampType, T.TimestampNTZType)
+CATEGORIES = (T.StringType, T.CharType, T.VarcharType, T.BooleanType)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table that the job reads.
+
+    Args:
+        name: Public name.
+        internal: Name inside the job.
+        role: Role in the spec.
+        data_type: Type after the cast that the spec asks for.
+        attribute: What the spec says of it.
+        cast: Whether the spec casts it.
+    """
+
+    name: str
+    internal: str
+    role: str
+    data_type: T.DataType
+    attribute: AttributeSpec
+    cast: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is published as an interval: a number or date without a hierarchy."""
+        return self.attribute.hierarchy is None and isinstance(self.data_type, NUMBERS)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table by role, in the order of the table.
+
+    Args:
+        all: Every column that is read, without identifiers.
+        names: Public names of all the columns of the source, in order.
+    """
+
+    all: tuple[Column, ...]
+    names: tuple[str, ...]
+
+    def _with(self, *roles: str) -> tuple[Column, ...]:
+        return tuple(column for column in self.all if column.role in roles)
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        """The attributes that are generalized."""
+        return self._with("quasi_identifier")
+
+    @property
+    def sensitive(self) -> tuple[Column, ...]:
+        """The attributes whose values must not be inferred."""
+        return self._with("sensitive")
+
+    @property
+    def untouched(self) -> tuple[Column, ...]:
+        """The columns that are published as they are."""
+        return self._with("sensitive", "insensitive")
+
+    @property
+    def published(self) -> tuple[Column, ...]:
+        """The columns that appear in the release, in the order of the table."""
+        return self._with("quasi_identifier", "sensitive", "insensitive")
+
+    @property
+    def person(self) -> Column | None:
+        """Whom a row is about, if the table says."""
+        return next(iter(self._with("person")), None)
+
+    def renamed(self, df: DataFrame) -> DataFrame:
+        """All the columns of the source under their internal names, as they are."""
+        return df.toDF(*[f"c{i}" for i in range(len(self.names))])
+
+    def frame(self, df: DataFrame) -> DataFrame:
+        """The columns that the job reads, under their internal names and in their types."""
+        return self.renamed(df).select([self._expression(column).alias(column.internal) for column in self.all])
+
+    def _expression(self, column: Column) -> SparkColumn:
+        value = F.col(column.internal)
+        if column.cast:
+            value = value.try_cast(column.data_type)
+        if column.role == "quasi_identifier" and not column.is_number:
+            value = _category_value(value, column)
+        return value
+
+    def failed_casts(self) -> list[SparkColumn]:
+        """For every column that is cast, an aggregate that counts the values that it loses."""
+        return [
+            F.count_if(
+                F.col(column.internal).isNotNull()
+                & F.col(column.internal).try_cast(column.data_type).isNull()
+            ).alias(column.internal)
+            for column in self.all
+            if column.cast
+        ]
+
+
+def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
+    """Checks the roles of a spec against a schema.
+
+    Raises:
+        SpecError: Columns that are missing, not named or of a type that their role cannot have; all
+            of them at once.
+    """
+    problems: list[str] = []
+    names = tuple(schema.fieldNames())
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        places.setdefault(name, []).append(i)
+    for name in spec.attributes:
+        if name not in places:
+            near = get_close_matches(name, names, n=1)
+            known = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            problems.append(
+                f"attributes.{name}: the table has no column {name!r}; {hint}its columns are {known}"
+                + (" (is the separator right?)" if len(names) == 1 and len(spec.attributes) > 1 else "")
+            )
+        elif len(places[name]) > 1:
+            problems.append(
+                f"attributes.{name}: the table has {len(places[name])} columns of that name; "
+                "rename them at the source"
+            )
+    unnamed = [name for name in dict.fromkeys(names) if name not in spec.attributes]
+    if spec.other_columns == "refuse" and unnamed:
+        listed = ", ".join(repr(name) for name in unnamed[:12]) + (", ..." if len(unnamed) > 12 else "")
+        problems.append(
+            f"attributes: the spec gives no role to {listed}; name them, or say other_columns: drop "
+            "(or keep, to publish them as they are)"
+        )
+    columns = []
+    for i, name in enumerate(names):
+        attribute = spec.attributes.get(name)
+        if attribute is None:
+            if spec.other_columns != "keep":
+                continue
+            attribute = AttributeSpec(role="insensitive")
+        if attribute.role == "identifier":
+            continue
+        data_type = schema[i].dataType
+        cast = False
+        if attribute.type is not None:
+            try:
+                wanted = T.DataType.fromDDL(attribute.type)
+            except Exception:  # noqa: BLE001 - every parser error means the same to the user
+                problems.append(
+                    f"attributes.{name}.type: {attribute.type!r} is not a Spark type; "
+                    "write for example int, double, decimal(10,2), date, timestamp or string"
+                )
+                continue
+            cast, data_type = wanted != data_type, wanted
+        column = Column(name, f"c{i}", attribute.role, data_type, attribute, cast)
+        problems.extend(_type_problems(column))
+        columns.append(column)
+    if problems:
+        raise SpecError(problems)
+    return Columns(tuple(columns), names)
+
+
+def _type_problems(column: Column) -> list[str]:
+    name, kind = column.name, column.data_type
+    shown = kind.simpleString()
+    if column.role == "person" and isinstance(kind, (T.MapType, T.VariantType)):
+        return [f"attributes.{name}: a column of type {shown} cannot be compared, hence not be the person"]
+    if column.role != "quasi_identifier":
+        return []
+    if not isinstance(kind, NUMBERS + CATEGORIES):
+        return [
+            f"attributes.{name}: a column of type {shown} cannot be a quasi-identifier; split it into "
+            "columns of numbers, dates or text, or give it another role"
+        ]
+    hierarchy = column.attribute.hierarchy
+    if hierarchy is None:
+        return []
+    if hierarchy.intervals is not None and not isinstance(kind, (T.IntegralType, T.FractionalType)):
+        return [
+            f"attributes.{name}.hierarchy.intervals: the column is of type {shown}, not a number; "
+            "say type: int (or double, decimal) or choose another hierarchy"
+        ]
+    if hierarchy.dates is not None and not isinstance(
+        kind, (T.DateType, T.TimestampType, T.TimestampNTZType)
+    ):
+        return [
+            f"attributes.{name}.hierarchy.dates: the column is of type {shown}, not a date; "
+            "say type: date or choose another hierarchy"
+        ]
+    if hierarchy.prefix is not None and not isinstance(
+        kind, (T.IntegralType, T.StringType, T.CharType, T.VarcharType)
+    ):
+        return [
+            f"attributes.{name}.hierarchy.prefix: the column is of type {shown}, not a code; "
+            "say type: string or choose another hierarchy"
+        ]
+    return []
+
+
+def _category_value(value: SparkColumn, column: Column) -> SparkColumn:
+    """The value of a category that its hierarchy is about: days of timestamps, text of codes."""
+    hierarchy = column.attribute.hierarchy
+    if hierarchy is not None and hierarchy.dates is not None:
+        return value.cast("date")
+    if (hierarchy is not None and hierarchy.prefix is not None) or isinstance(
+        column.data_type, (T.BooleanType, T.CharType, T.VarcharType)
+    ):
+        return value.cast("string")
+    return value

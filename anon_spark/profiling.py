@@ -1,0 +1,230 @@
+"""The first look at a table: one Spark pass that finds what every later step relies on.
+
+Row and null counts, the range of every number, the values of every category, values that a
+hierarchy lacks, and a digest of the columns that must come out unaltered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from anon_spark import hierarchy_builders, hierarchy_files
+from anon_spark.columns import Column, Columns
+from anon_spark.encoding import Category, Encoding, Number, typed_values
+from anon_spark.errors import DataError, SpecError
+from anon_spark.hierarchy import Hierarchy
+from anon_spark.spec import HierarchySpec
+
+MOST_VALUES = 1_000_000
+"""Most distinct values that a category may have whose hierarchy is made from its values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What the first look found.
+
+    Args:
+        rows: Number of rows.
+        null_persons: Rows whose person is missing.
+        encodings: How each quasi-identifier becomes codes, in the order of the columns.
+        digest: Digest of the untouched columns, see `digest`.
+    """
+
+    rows: int
+    null_persons: int
+    encodings: tuple[Encoding, ...]
+    digest: tuple[int, ...]
+
+
+def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
+    """Aggregates that are equal for two tables with the same rows in any order (and, but for a
+    chance of about 2^-64, for no others): row count and sums of both halves of a row hash.
+    """
+    if not columns:
+        return [F.count(F.lit(1)).alias("digest_rows")]
+    row = F.xxhash64(*columns)
+    return [
+        F.count(F.lit(1)).alias("digest_rows"),
+        F.coalesce(F.sum(row.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)).alias("digest_low"),
+        F.coalesce(F.sum(F.shiftrightunsigned(row, 32)), F.lit(0)).alias("digest_high"),
+    ]
+
+
+def hashable(column: Column) -> bool:
+    """Whether Spark can hash the column; maps and what holds them it cannot."""
+    shown = column.data_type.simpleString()
+    return "map<" not in shown and "variant" not in shown
+
+
+def profile(df: DataFrame, columns: Columns) -> Profile:
+    """Looks through a table once (twice where categories bring no hierarchy of their own).
+
+    Args:
+        df: The table under internal names, `Columns.frame`.
+        columns: Its columns.
+
+    Raises:
+        SpecError: Values that a hierarchy lacks, categories with too many values, casts that lose
+            values; all of them at once, with counts and without the values.
+    """
+    given = {
+        column.internal: _given_hierarchy(column)
+        for column in columns.quasi_identifiers
+        if not column.is_number
+    }
+    aggregates = digest([F.col(c.internal) for c in columns.untouched if hashable(c)])
+    if columns.person is not None:
+        aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
+    for column in columns.quasi_identifiers:
+        name, value = column.internal, F.col(column.internal)
+        aggregates.append(F.count_if(F.col(name).isNull()).alias(f"{name}_nulls"))
+        if column.is_number:
+            finite = _finite(column)
+            aggregates += [F.min(finite).alias(f"{name}_min"), F.max(finite).alias(f"{name}_max")]
+        elif (hierarchy := given[name]) is not None:
+            leaves = typed_values(list(hierarchy.values), _arrow_type(column)).to_pylist()
+            unknown = value.isNotNull() & ~value.isin(leaves)
+            aggregates.append(F.count_if(unknown).alias(f"{name}_unknown"))
+        else:
+            aggregates.append(F.approx_count_distinct(value).alias(f"{name}_distinct"))
+    found = df.agg(*aggregates).toArrow()
+    if found.num_rows != 1:
+        raise DataError("the table could not be counted; is its source readable?")
+
+    def value_of(name: str) -> int:
+        return int(found[name][0].as_py())
+
+    problems: list[str] = []
+    for column in columns.quasi_identifiers:
+        name = column.internal
+        if f"{name}_distinct" in found.column_names and value_of(f"{name}_distinct") > MOST_VALUES:
+            problems.append(
+                f"attributes.{column.name}: about {value_of(f'{name}_distinct')} distinct values "
+                f"are more than a category without a hierarchy of its own may have ({MOST_VALUES}); "
+                "give a hierarchy file, say type: for numbers and dates, or drop the column"
+            )
+        if f"{name}_unknown" in found.column_names and value_of(f"{name}_unknown"):
+            spec = column.attribute.hierarchy
+            if spec is not None and spec.unknown != "root":
+                problems.append(
+                    f"attributes.{column.name}.hierarchy: {value_of(f'{name}_unknown')} rows hold "
+                    "values that the hierarchy lacks; add them to it, or say unknown: root"
+                )
+    if problems:
+        raise SpecError(problems)
+    domains = _domains(df, [c for c in columns.quasi_identifiers if given.get(c.internal, 0) is None])
+    encodings: list[Encoding] = []
+    for column in columns.quasi_identifiers:
+        name = column.internal
+        nulls = value_of(f"{name}_nulls") > 0
+        if column.is_number:
+            low, high = found[f"{name}_min"][0], found[f"{name}_max"][0]
+            encodings.append(
+                Number(column.name, name, column.attribute.weight, low, high, nulls)
+            )
+            continue
+        hierarchy = given[name]
+        if hierarchy is None:
+            try:
+                hierarchy = _built_hierarchy(column, domains[name])
+            except ValueError as error:
+                problems.append(f"attributes.{column.name}.hierarchy: {error}")
+                continue
+        elif value_of(f"{name}_unknown"):
+            hierarchy = hierarchy.with_unknown()
+        if nulls:
+            hierarchy = hierarchy.with_missing()
+        encodings.append(Category(column.name, name, column.attribute.weight, hierarchy))
+    if problems:
+        raise SpecError(problems)
+    return Profile(
+        rows=value_of("digest_rows"),
+        null_persons=value_of("null_persons") if columns.person is not None else 0,
+        encodings=tuple(encodings),
+        digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest_")),
+    )
+
+
+def _finite(column: Column) -> SparkColumn:
+    value = F.col(column.internal)
+    if isinstance(column.data_type, (T.FloatType, T.DoubleType)):
+        infinity = F.lit(float("inf")).cast(column.data_type)
+        return F.when((value < infinity) & (value > -infinity), value)
+    return value
+
+
+def _arrow_type(column: Column) -> pa.DataType:
+    """Arrow type of the values of a category under its internal name."""
+    kind = column.data_type
+    if isinstance(kind, T.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    simple: dict[type[T.DataType], pa.DataType] = {
+        T.ByteType: pa.int8(),
+        T.ShortType: pa.int16(),
+        T.IntegerType: pa.int32(),
+        T.LongType: pa.int64(),
+        T.FloatType: pa.float32(),
+        T.DoubleType: pa.float64(),
+        T.DateType: pa.date32(),
+    }
+    return simple.get(type(kind), pa.string())
+
+
+def _given_hierarchy(column: Column) -> Hierarchy | None:
+    """The hierarchy that the spec brings whole, or None where it is made from the values."""
+    spec = column.attribute.hierarchy
+    if spec is None or (spec.file is None and spec.tree is None):
+        return None
+    where = f"attributes.{column.name}.hierarchy"
+    try:
+        if spec.tree is not None:
+            hierarchy = hierarchy_files.from_tree(spec.tree)
+        elif str(spec.file).lower().endswith((".json", ".yaml", ".yml")):
+            hierarchy = hierarchy_files.read_tree(spec.file)
+        else:
+            hierarchy = hierarchy_files.read_csv(spec.file, separator=spec.separator)
+    except SpecError as error:
+        raise SpecError([f"{where}: {problem}" for problem in error.problems]) from None
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{where}: {error}") from None
+    try:
+        typed_values(list(hierarchy.values), _arrow_type(column))
+    except pa.ArrowInvalid:
+        raise SpecError(
+            f"{where}: its leaves are not all of the column's type "
+            f"{column.data_type.simpleString()}; mend the file, or say type: string"
+        ) from None
+    return hierarchy
+
+
+def _domains(df: DataFrame, columns: Sequence[Column]) -> dict[str, list[object]]:
+    if not columns:
+        return {}
+    sets = [F.collect_set(column.internal).alias(column.internal) for column in columns]
+    found = df.agg(*sets).toArrow()
+    return {name: found[name][0].as_py() for name in found.column_names}
+
+
+def _built_hierarchy(column: Column, values: list[object]) -> Hierarchy:
+    spec: HierarchySpec | None = column.attribute.hierarchy
+    if not values:
+        return hierarchy_builders.flat_hierarchy([])
+    if spec is None:
+        return hierarchy_builders.flat_hierarchy(values)
+    if spec.prefix is not None:
+        return hierarchy_builders.prefix_hierarchy(values, lengths=spec.prefix.lengths)
+    if spec.dates is not None:
+        return hierarchy_builders.date_hierarchy(values, levels=spec.dates)
+    if spec.intervals.bounds is not None:
+        return hierarchy_builders.interval_hierarchy(values, bounds=spec.intervals.bounds)
+    return hierarchy_builders.interval_hierarchy(
+        values,
+        width=spec.intervals.width,
+        origin=spec.intervals.origin,
+        levels=spec.intervals.levels,
+    )

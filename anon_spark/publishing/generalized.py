@@ -1,0 +1,253 @@
+"""The generalized form: quasi-identifiers as intervals, ancestors or sets of values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from anon_spark.encoding import Category, Encoding, Number, order_keys
+from anon_spark.publishing.classes import Classes, extremes
+
+SUPPRESSED = "*"
+"""What a label says where nothing is told of an attribute."""
+
+_INTERVAL = r"^\[(.*), (.*)\]$"
+
+
+@dataclass(frozen=True)
+class Generalized:
+    """Publishes every row, its quasi-identifiers replaced by what its class has in common.
+
+    Args:
+        interval: Numbers and dates as two columns `<name>_lo`, `<name>_hi` of their own type
+            (`bounds`), or as one text `[24, 30]` (`label`). Where the table holds missing values
+            in the column, `bounds` adds `<name>_missing`: true where the whole class is missing,
+            null where the class mixes missing and present values, and then the bounds are null.
+        category: Categories as the label of the lowest common ancestor (`ancestor`), or as the
+            array of the values that occur in the class (`set`).
+    """
+
+    name: ClassVar[str] = "generalized"
+
+    interval: Literal["bounds", "label"] = "bounds"
+    category: Literal["ancestor", "set"] = "ancestor"
+
+    def names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Public names of the columns that publish a quasi-identifier."""
+        return self._suffixed(encoding.name, encoding)
+
+    def _suffixed(self, base: str, encoding: Encoding) -> tuple[str, ...]:
+        if isinstance(encoding, Category) or self.interval == "label":
+            return (base,)
+        bounds = (f"{base}_lo", f"{base}_hi")
+        return (*bounds, f"{base}_missing") if encoding.nulls else bounds
+
+    def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
+        """Columns of the staging table for a quasi-identifier of a Spark type."""
+        name = encoding.column
+        if isinstance(encoding, Category):
+            label: T.DataType = T.StringType()
+            return [T.StructField(name, T.ArrayType(label) if self.category == "set" else label)]
+        return [
+            T.StructField(f"{name}_lo", data_type),
+            T.StructField(f"{name}_hi", data_type),
+            T.StructField(f"{name}_missing", T.BooleanType()),
+        ]
+
+    def stage(
+        self, encoding: Encoding, column: pa.Array, classes: Classes, codes: NDArray[np.float64], axis: int
+    ) -> list[pa.Array]:
+        """What the classes have in common in one quasi-identifier.
+
+        Args:
+            encoding: The quasi-identifier.
+            column: Its values, shape (n,), in the order of the partition.
+            classes: The m classes.
+            codes: Codes at every place, shape (n, d).
+            axis: Which of the d columns of `codes` it is.
+
+        Returns:
+            One array of length m for each of `staged_fields`.
+        """
+        if isinstance(encoding, Number):
+            return _bounds(column, classes)
+        low, high = classes.low[:, axis], classes.high[:, axis]
+        if self.category == "ancestor":
+            return [encoding.labels(low, high)]
+        return [_sets(encoding, classes, codes[:, axis])]
+
+    def rows(
+        self, staged: DataFrame, encodings: Sequence[Encoding], untouched: Sequence[str]
+    ) -> DataFrame:
+        """The published rows, under internal names, from the staging table."""
+        published = self._columns(encodings)
+        if untouched:
+            return staged.select(*published, F.inline("untouched").alias(*untouched))
+        return staged.select(
+            *published, F.explode(F.array_repeat(F.lit(True), F.col("size"))).alias("row")
+        ).drop("row")
+
+    def evidence(self, staged: DataFrame, encodings: Sequence[Encoding]) -> DataFrame:
+        """The staging table's classes as they are published, with their `size` and `persons`."""
+        return staged.select(*self._columns(encodings), "size", "persons")
+
+    def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Names inside the job of the columns that publish a quasi-identifier."""
+        return self._suffixed(encoding.column, encoding)
+
+    def _columns(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
+        return [
+            column.alias(name)
+            for encoding in encodings
+            for name, column in self._published(encoding).items()
+        ]
+
+    def _published(self, encoding: Encoding) -> dict[str, SparkColumn]:
+        name = encoding.column
+        if isinstance(encoding, Category):
+            return {name: F.col(name)}
+        low, high, missing = (F.col(f"{name}_{part}") for part in ("lo", "hi", "missing"))
+        if self.interval == "bounds":
+            bounds = {f"{name}_lo": low, f"{name}_hi": high}
+            return {**bounds, f"{name}_missing": missing} if encoding.nulls else bounds
+        low_text, high_text = _text(low, encoding), _text(high, encoding)
+        text = (
+            F.when(missing, F.lit(None).cast("string"))
+            .when(missing.isNull(), F.lit(SUPPRESSED))
+            .when(low.eqNullSafe(high), low_text)
+            .otherwise(F.concat(F.lit("["), low_text, F.lit(", "), high_text, F.lit("]")))
+        )
+        return {name: text}
+
+    def bounds(
+        self, published: DataFrame, encodings: Sequence[Encoding], types: Sequence[T.DataType]
+    ) -> list[SparkColumn]:
+        """Reads published columns back: numbers as in `staged_fields`, categories as they are."""
+        columns = []
+        for encoding, data_type in zip(encodings, types, strict=True):
+            name = encoding.column
+            if isinstance(encoding, Category):
+                columns.append(F.col(name))
+            elif self.interval == "bounds":
+                columns += [F.col(f"{name}_lo"), F.col(f"{name}_hi")]
+                columns.append(
+                    F.col(f"{name}_missing")
+                    if encoding.nulls
+                    else F.when(F.col(f"{name}_lo").isNotNull(), F.lit(False)).alias(f"{name}_missing")
+                )
+            else:
+                text = F.col(name)
+                single = F.when(text != SUPPRESSED, text)
+                ends = [
+                    F.when(text.startswith("["), F.regexp_extract(text, _INTERVAL, end)).otherwise(
+                        single
+                    )
+                    for end in (1, 2)
+                ]
+                missing = F.when(text.isNull(), F.lit(True)).when(text != SUPPRESSED, F.lit(False))
+                columns += [
+                    ends[0].cast(data_type).alias(f"{name}_lo"),
+                    ends[1].cast(data_type).alias(f"{name}_hi"),
+                    missing.alias(f"{name}_missing"),
+                ]
+        return columns
+
+    def penalties(
+        self, encoding: Encoding, read: pa.RecordBatch, leaf_penalty: str
+    ) -> NDArray[np.float64]:
+        """Normalized certainty penalty of every class in one quasi-identifier, shape (m,).
+
+        Args:
+            encoding: The quasi-identifier.
+            read: Columns as `bounds` gives them.
+            leaf_penalty: `zero` or `literal`: whether a single category costs 0 or 1/|A|.
+        """
+        name = encoding.column
+        if isinstance(encoding, Number):
+            low, high = read[f"{name}_lo"], read[f"{name}_hi"]
+            missing = read[f"{name}_missing"]
+            if encoding.low.is_valid:
+                penalty = encoding.penalty(low, high)
+            else:
+                penalty = np.zeros(len(low))
+            penalty[missing.fill_null(False).to_numpy(zero_copy_only=False)] = 0.0
+            penalty[missing.is_null().to_numpy(zero_copy_only=False)] = 1.0
+            return penalty
+        if self.category == "set":
+            sizes = pc.list_value_length(read[name]).fill_null(int(encoding.extent))
+            leaves = sizes.to_numpy(zero_copy_only=False)
+        else:
+            leaves = encoding.leaves_below(read[name])
+        penalty = leaves / encoding.extent
+        if leaf_penalty == "zero" or encoding.extent == 1:
+            penalty[leaves == 1] = 0.0
+        return penalty
+
+
+def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
+    """The text of a bound; of an instant with its offset, since one hour of the year comes twice."""
+    kind = encoding.low.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        stamp = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSSxxx")
+        return F.regexp_replace(stamp, r"\.000000", "")
+    return value.cast("string")
+
+
+def _bounds(column: pa.Array, classes: Classes) -> list[pa.Array]:
+    order = classes.order
+    keys = order_keys(column)
+    if pa.types.is_floating(column.type):
+        # 0.0 and -0.0 are one value: publish the one that the keys hold
+        column = pa.array(keys, column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
+    absent = np.zeros(len(keys), bool)
+    if column.null_count:
+        absent |= column.is_null().to_numpy(zero_copy_only=False)
+    nan = np.isnan(keys) if keys.dtype == np.float64 else np.empty(0, bool)
+    special = absent | nan if nan.any() else absent
+    valid = np.empty(0, bool) if not special.any() else ~special[order]
+    least, greatest = extremes(classes.starts, keys[order], valid)
+
+    def take(places: NDArray[np.int64]) -> pa.Array:
+        rows = pa.array(order[places], mask=places < 0)
+        return column.take(rows)
+
+    missing = np.zeros(classes.count, bool)
+    if not len(valid):
+        return [take(least), take(greatest), pa.array(missing)]
+    label, sizes = classes.label, classes.sizes
+    nulls = np.bincount(label[absent[order]], minlength=classes.count)
+    nans = np.bincount(label[nan[order]], minlength=classes.count) if nan.any() else 0 * nulls
+    mixed = (nulls + nans > 0) & (nulls < sizes) & (nans < sizes)
+    low, high = (_blank(take(places), mixed) for places in (least, greatest))
+    all_nan = nans == sizes
+    if all_nan.any():
+        low, high = (
+            pc.if_else(pa.array(all_nan), pa.scalar(float("nan"), column.type), ends)
+            for ends in (low, high)
+        )
+    return [low, high, pa.array(nulls == sizes, mask=mixed)]
+
+
+def _blank(values: pa.Array, where: NDArray[np.bool_]) -> pa.Array:
+    return pc.if_else(pa.array(where), pa.scalar(None, values.type), values)
+
+
+def _sets(encoding: Category, classes: Classes, codes: NDArray[np.float64]) -> pa.Array:
+    """The values that occur in every class; null where missing and present values mix."""
+    label = classes.label
+    pairs = np.unique(np.stack([label, codes.astype(np.int64)]), axis=1)
+    texts = pa.array(encoding.value_labels(), pa.string()).take(pa.array(pairs[1]))
+    offsets = np.searchsorted(pairs[0], np.arange(classes.count + 1))
+    counts = np.diff(offsets)
+    absent = texts.is_null().to_numpy(zero_copy_only=False)
+    mixed = (np.bincount(pairs[0][absent], minlength=classes.count) > 0) & (counts > 1)
+    sets = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts)
+    return pc.if_else(pa.array(mixed), pa.scalar(None, sets.type), sets)

@@ -1,0 +1,299 @@
+"""What a user asks for: the spec of a release, read from YAML or built in Python.
+
+A spec is checked as a whole: every mistake becomes one line that names the field, the value and the
+remedy, and all of them are reported together. Neither the seed nor reader options are ever
+repeated in a message.
+"""
+
+import os.path
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StrictInt,
+    model_serializer,
+    model_validator,
+)
+
+from anon_spark.errors import SpecError
+from anon_spark.spec_choices import FORM, METHOD, METRIC, PRIVACY, chosen, parameters
+from anon_spark.spec_hierarchies import HierarchySpec, IntervalsSpec, PrefixSpec
+from anon_spark.spec_overrides import apply_overrides
+from anon_spark.spec_parts import ROLES, AttributeSpec, Role, SourceSpec, Text
+from anon_spark.spec_problems import Location, Part, mistake
+from anon_spark.strict_yaml import load
+from anon_spark.wording import path_text, shown, shown_path
+
+__all__ = [
+    "AttributeSpec",
+    "HierarchySpec",
+    "IntervalsSpec",
+    "PrefixSpec",
+    "ReleaseSpec",
+    "ReleaseTarget",
+    "Role",
+    "SourceSpec",
+    "read_spec",
+]
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def _metric(name: object) -> object:
+    if not isinstance(name, str) or name not in METRIC.classes():
+        raise mistake(METRIC.unknown(name))
+    return name
+
+
+def _column_names(value: object) -> object:
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str) or not name:
+                raise mistake(f"the column name {shown(name)} is not text; write it as text")
+    return value
+
+
+PrivacyModel = Annotated[
+    Any,
+    BeforeValidator(lambda value: chosen(PRIVACY, value)),
+    PlainSerializer(lambda model: parameters(PRIVACY, model)),
+]
+Method = Annotated[
+    Any,
+    BeforeValidator(lambda value: chosen(METHOD, value)),
+    PlainSerializer(lambda method: parameters(METHOD, method)),
+]
+Form = Annotated[Any, BeforeValidator(lambda value: chosen(FORM, value))]
+Metric = Annotated[str, BeforeValidator(_metric)]
+
+
+class ReleaseTarget(Part):
+    """Where and in which form the release is written.
+
+    Args:
+        path: A path or URI; a relative path starts at the current directory.
+        form: A publication form or its name; its parameters are given beside it.
+    """
+
+    path: Text = Field(description="a path or URI as text")
+    form: Form = Field(description="a publication form")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest_form(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        form = value.get("form", "generalized")
+        if type(form) in FORM.classes().values():
+            return {**value}
+        beside = {key: v for key, v in value.items() if key not in {"path", "form"}}
+        place = {key: v for key, v in value.items() if key == "path"}
+        return {**place, "form": {"form": form, **beside}}
+
+    @model_serializer
+    def _flat(self) -> dict[str, Any]:
+        return {"path": self.path, **parameters(FORM, self.form)}
+
+
+class ReleaseSpec(Part):
+    """Everything that decides a release.
+
+    Args:
+        source: What is read; None where the caller has a DataFrame.
+        attributes: The columns by name, each an `AttributeSpec`, a mapping or a bare role.
+        other_columns: What becomes of columns that are not named: refused, dropped or published
+            as they are.
+        privacy: The privacy models that every equivalence class must satisfy, each an instance or
+            a mapping `{model: NAME, **parameters}`.
+        method: The algorithm that forms the classes: an instance or `{name: NAME, **parameters}`.
+        release: Where and in which form the release is written.
+        metrics: Names of the utility metrics to measure.
+        leaf_penalty: Whether an ungeneralized category costs nothing or 1/leaves.
+        null_person: Whether a row without a person is refused or a person of its own.
+        partition_rows: How many rows a partition should hold; chosen from the data if None.
+        seed: Makes a release repeatable, for demonstrations: whoever knows it can undo random
+            choices. None draws a fresh one.
+
+    Raises:
+        SpecError: The spec is wrong; every problem is listed.
+    """
+
+    source: SourceSpec | None = Field(
+        None, description="a source, such as {path: data.csv, format: csv}"
+    )
+    attributes: Annotated[dict[str, AttributeSpec], BeforeValidator(_column_names)] = Field(
+        description="a mapping of columns to roles, such as {age: quasi_identifier}"
+    )
+    other_columns: Literal["refuse", "drop", "keep"] = Field(
+        "refuse", description="refuse, drop or keep"
+    )
+    privacy: tuple[PrivacyModel, ...] = Field(
+        description="a list of privacy models, such as [{model: k_anonymity, k: 10}]"
+    )
+    method: Method = Field(
+        default_factory=lambda: chosen(METHOD, {"name": "mondrian"}),
+        description="a method, such as {name: mondrian}",
+    )
+    release: ReleaseTarget = Field(description="a target, such as {path: out/patients}")
+    metrics: tuple[Metric, ...] = Field(
+        ("gcp", "discernibility", "average_class_size"),
+        description="a list of metrics, such as [gcp, discernibility]",
+    )
+    leaf_penalty: Literal["zero", "literal"] = Field("zero", description="zero or literal")
+    null_person: Literal["refuse", "distinct"] = Field("refuse", description="refuse or distinct")
+    partition_rows: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        None, description="a whole number of 1 or more"
+    )
+    seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
+        None, repr=False, description="a whole number of 0 or more"
+    )
+
+    @classmethod
+    def _rules(cls, given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+        yield from _privacy_rules(given)
+        yield from _role_rules(given)
+        yield from _metric_rules(given)
+        yield from _path_rules(given)
+
+    @classmethod
+    def from_dict(cls, spec: Mapping[str, Any]) -> "ReleaseSpec":
+        """The spec that a mapping describes, as it stands in a YAML file.
+
+        Raises:
+            SpecError: The spec is wrong; every problem is listed.
+        """
+        if not isinstance(spec, Mapping):
+            raise SpecError(f"spec: {shown(spec)} is not a spec; give a mapping of its fields")
+        if bad := [key for key in spec if not isinstance(key, str)]:
+            raise SpecError([f"spec: the field name {shown(key)} is not text" for key in bad])
+        return cls(**spec)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mapping that `from_dict` turns into this spec: text, numbers, lists and dicts."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def public_dict(self) -> dict[str, Any]:
+        """What readers of the release may know: `to_dict` without the seed, source and paths."""
+        spec = self.to_dict()
+        for secret in ("seed", "source"):
+            spec.pop(secret, None)
+        del spec["release"]["path"]
+        for attribute in spec["attributes"].values():
+            attribute.get("hierarchy", {}).pop("file", None)
+        return spec
+
+    def columns(self, role: Role) -> tuple[str, ...]:
+        """The named columns that have a role, in the order of the spec."""
+        return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+
+def read_spec(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> ReleaseSpec:
+    """Reads a spec from a YAML file.
+
+    Args:
+        path: The file. Relative paths of hierarchy files start at its folder; those of source and
+            release start at the current directory.
+        overrides: Changes, `key=value` with a dotted key (`privacy.0.k=5`), applied as if the file
+            said so.
+
+    Raises:
+        SpecError: The file cannot be read, or the spec is wrong; every problem is listed.
+    """
+    path = Path(path)
+    content, problems = load(path)
+    if not isinstance(content, dict):
+        what = "is empty" if content is None else f"holds {shown(content)}, not a mapping"
+        remedy = "give at least the fields attributes, privacy and release"
+        raise SpecError([f"{shown_path(path)}: {what}; {remedy}", *problems])
+    problems += apply_overrides(content, overrides)
+    problems += _resolve_hierarchy_files(content, path.parent)
+    try:
+        spec = ReleaseSpec.from_dict(content)
+    except SpecError as error:
+        problems.extend(error.problems)
+    if problems:
+        raise SpecError(problems)
+    return spec
+
+
+def _resolve_hierarchy_files(content: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Makes the paths of hierarchy files start at a folder; reports the files that are missing."""
+    attributes = content.get("attributes")
+    for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
+        hierarchy = attribute.get("hierarchy") if isinstance(attribute, dict) else None
+        if not isinstance(hierarchy, dict):
+            continue
+        file = hierarchy.get("file")
+        if not isinstance(file, str) or not file or _URI.match(file):
+            continue
+        hierarchy["file"] = str(folder / file)
+        if not os.path.isfile(folder / file):  # noqa: PTH113 - unlike Path, it never raises
+            field = path_text(("attributes", name, "hierarchy", "file"))
+            yield f"{field}: {shown_path(folder / file)} is not a file; check the path"
+
+
+def _privacy_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    privacy = _sequence(given.get("privacy"))
+    if not privacy and privacy is not None:
+        yield ("privacy",), "is empty; give at least one model, such as {model: k_anonymity, k: 10}"
+    names = [_entry(model, "model", "name") for model in privacy or ()]
+    for i, name in enumerate(names):
+        if isinstance(name, str) and name in names[:i]:
+            yield ("privacy", i, "model"), f"{shown(name)} is given twice; keep one"
+
+
+def _role_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    attributes = given.get("attributes")
+    if not isinstance(attributes, Mapping):
+        return
+    roles = [a if isinstance(a, str) else _entry(a, "role") for a in attributes.values()]
+    persons = [name for name, role in zip(attributes, roles, strict=True) if role == "person"]
+    if len(persons) > 1:
+        listed = ", ".join(map(shown, persons))
+        yield ("attributes",), f"{listed} all have the role person; a row is about one: keep one"
+    if not all(role in ROLES for role in roles):
+        return  # a role that is spelled wrong may be the one that seems to be missing
+    if "quasi_identifier" not in roles:
+        yield (
+            ("attributes",),
+            (
+                "no column is a quasi_identifier; give that role to the columns by which a person "
+                "could be recognized"
+            ),
+        )
+    for i, model in enumerate(_sequence(given.get("privacy")) or ()):
+        if _entry(model, "unit") == "persons" and not persons:
+            yield (
+                ("privacy", i, "unit"),
+                "'persons' needs a column with the role person; name one, or write unit: rows",
+            )
+
+
+def _metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    metrics = _sequence(given.get("metrics")) or []
+    for i, metric in enumerate(metrics):
+        if metric in metrics[:i]:
+            yield ("metrics", i), f"{shown(metric)} is given twice; keep one"
+
+
+def _path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    target, source = _entry(given.get("release"), "path"), _entry(given.get("source"), "path")
+    if not isinstance(target, str) or not target:
+        return
+    for path in _sequence(source) or [source]:
+        if isinstance(path, str) and path and os.path.normpath(path) == os.path.normpath(target):
+            yield ("release", "path"), f"{shown(target)} is the source itself; choose another path"
+
+
+def _sequence(value: object) -> list[Any] | None:
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _entry(part: object, key: str, attribute: str | None = None) -> object:
+    """A field of a part that is still a mapping, or already an instance."""
+    return part.get(key) if isinstance(part, Mapping) else getattr(part, attribute or key, None)

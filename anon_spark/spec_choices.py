@@ -1,0 +1,165 @@
+"""The parts of a spec that are chosen by name: privacy models, methods, publication forms, metrics.
+
+Each room registers frozen dataclasses under their names; here a mapping of a spec becomes an
+instance of one, and back. Registries are imported when first needed, since some import Spark.
+A `ValueError` of a `__post_init__` should begin with the name of the parameter it is about.
+"""
+
+import dataclasses
+import importlib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
+
+from anon_spark.spec_problems import mistake, mistakes, quotes_remedy
+from anon_spark.wording import nearest, shown
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Registry:
+    """Where the classes of one kind are registered, and how a spec chooses among them.
+
+    Args:
+        module: The room.
+        table: Its mapping from names to classes.
+        noun: What messages call one of them.
+        key: The field of a spec that holds the name.
+        beside: Fields that are written beside the parameters without being any.
+    """
+
+    module: str
+    table: str
+    noun: str
+    key: str = ""
+    beside: tuple[str, ...] = ()
+
+    def classes(self) -> Mapping[str, Any]:
+        """The registered classes by name."""
+        classes: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
+        return classes
+
+    def unknown(self, name: object) -> str:
+        """The message about a name that is not registered."""
+        return f"{shown(name)} is not a {self.noun}; {nearest(name, self.classes())}"
+
+
+PRIVACY = Registry("anon_spark.privacy", "MODELS", "privacy model", "model")
+METHOD = Registry("anon_spark.grouping", "METHODS", "method", "name")
+FORM = Registry("anon_spark.publishing", "FORMS", "publication form", "form", ("path",))
+METRIC = Registry("anon_spark.utility", "METRICS", "metric")
+
+
+def chosen(registry: Registry, value: object) -> Any:
+    """The instance that a mapping `{<key>: NAME, **parameters}` asks for.
+
+    Scalars are strict (`true`, `"10"` and `2.5` are no whole numbers), lists become tuples, NaN and
+    infinities are refused. An instance of a registered class is taken as it is.
+
+    Raises:
+        ValidationError: The name or parameters are wrong; one error each.
+        PydanticCustomError: `value` is neither a mapping nor a registered instance.
+    """
+    classes = registry.classes()
+    if type(value) in classes.values():
+        return value
+    example = f"{{{registry.key}: {next(iter(classes))}}}"
+    if not isinstance(value, Mapping):
+        raise mistake(f"{shown(value)} is not a {registry.noun}; write it as {example}")
+    if registry.key not in value:
+        raise _invalid(
+            {registry.key: f"is missing; give a {registry.noun}; known: {', '.join(classes)}"}
+        )
+    name = value[registry.key]
+    if not isinstance(name, str) or name not in classes:
+        raise _invalid({registry.key: registry.unknown(name)})
+    given = {key: v for key, v in value.items() if key != registry.key}
+    return _built(registry, classes[name], given)
+
+
+def parameters(registry: Registry, instance: Any) -> dict[str, Any]:
+    """The mapping that `chosen` turns into `instance`; parameters that are not set are left out."""
+    values = {f.name: getattr(instance, f.name) for f in _fields(type(instance))}
+    return {
+        registry.key: instance.name,
+        **{key: to_jsonable_python(v) for key, v in values.items() if v is not None},
+    }
+
+
+def _built(registry: Registry, cls: Any, given: Mapping[str, Any]) -> Any:
+    fields = {field.name: field for field in _fields(cls)}
+    hints = typing.get_type_hints(cls)
+    problems: dict[Any, str] = {}
+    values = {}
+    for key, value in given.items():
+        if key not in fields:
+            known = nearest(key, [*fields, registry.key, *registry.beside])
+            problems[key] = f"is not a parameter of {cls.name}; {known}"
+            continue
+        try:
+            values[key] = TypeAdapter(hints[key], config=_STRICT).validate_python(_tuples(value))
+        except ValidationError as error:
+            kind = error.errors(include_url=False)[0]["type"]
+            remedy = quotes_remedy(kind, value)
+            names = _literals(hints[key])
+            if names and not isinstance(value, Mapping | list):
+                remedy = f"; {nearest(value, names)}"
+            problems[key] = f"{shown(value)} is not {_noun(hints[key])}{remedy}"
+    for key, field in fields.items():
+        required = field.default is field.default_factory is dataclasses.MISSING
+        if required and key not in given:
+            problems[key] = f"is missing; give {_noun(hints[key])}"
+    if problems:
+        raise _invalid(problems)
+    try:
+        return cls(**values)
+    except ValueError as error:
+        text = " ".join(str(error).split())
+        field_name = next((key for key in fields if text.split(" ")[0].strip(":,`'") == key), None)
+        if field_name is None:
+            raise mistake(text) from None
+        value = f"{shown(values[field_name])}: " if field_name in values else ""
+        raise _invalid({field_name: f"{value}{text}"}) from None
+
+
+def _invalid(problems: Mapping[Any, str]) -> ValidationError:
+    found = mistakes(((str(key),), text) for key, text in problems.items())
+    return ValidationError.from_exception_data("choice", found)
+
+
+def _fields(cls: Any) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(cls) if field.init]
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _options(hint: Any) -> list[Any]:
+    """The alternatives of a union, without None."""
+    union = get_origin(hint) in (Union, types.UnionType)
+    return [h for h in get_args(hint) if h is not type(None)] if union else [hint]
+
+
+def _literals(hint: Any) -> list[str]:
+    return [
+        str(v)
+        for option in _options(hint)
+        if get_origin(option) is Literal
+        for v in get_args(option)
+    ]
+
+
+def _noun(hint: Any) -> str:
+    if names := _literals(hint):
+        return f"one of {', '.join(names)}"
+    options = _options(hint)
+    return " or ".join(
+        "a list" if get_origin(o) is tuple else _NOUNS.get(o, str(o)) for o in options
+    )

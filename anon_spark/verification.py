@@ -1,0 +1,170 @@
+"""Proves a requirement from published data, with plain Spark and no code of the kernels.
+
+A class is what a reader of the release sees: all rows with equal published quasi-identifiers, null
+and NaN being values like others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from anon_spark.errors import RequirementError
+from anon_spark.privacy import PrivacyModel, Requirement
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a published table was found to be.
+
+    Args:
+        rows: Its rows.
+        classes: Its equivalence classes.
+        smallest_rows: Rows of the smallest class, None for an empty table.
+        smallest_persons: Persons of the class with fewest (or that many at least), None where
+            persons were not counted.
+        levels: For every privacy model: its parameters, the level achieved, whether it holds.
+        seal: Digest of the classes and their sizes.
+    """
+
+    rows: int
+    classes: int
+    smallest_rows: int | None
+    smallest_persons: int | None
+    levels: tuple[dict[str, Any], ...]
+    seal: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether every model holds."""
+        return all(level["holds"] for level in self.levels)
+
+    def failures(self) -> str:
+        """What failed, on one line."""
+        return "; ".join(
+            f"{level['model']}: achieved {level['achieved']}, required {level['required']}"
+            for level in self.levels
+            if not level["holds"]
+        )
+
+
+def class_table(published: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The equivalence classes of a published table: its quasi-identifiers `names`, and `rows`."""
+    return published.groupBy(*names).agg(F.count(F.lit(1)).alias("rows"))
+
+
+def person_table(evidence: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The classes with their `rows` and `persons`, from the private evidence of a release.
+
+    Args:
+        evidence: One or more rows per class: quasi-identifiers `names`, `size` (rows) and
+            `persons` (tokens of distinct persons; null in rows that only continue a class).
+        names: The published quasi-identifiers.
+
+    Returns:
+        A table whose least `persons` is never above the truth: where several rows make up a class,
+        the fullest of them counts.
+    """
+    counted = evidence.select(
+        *names,
+        F.col("size").alias("rows"),
+        F.size(F.array_distinct("persons")).alias("persons"),
+        F.isnull("persons").alias("continues"),
+    )
+    if counted.where("continues").isEmpty():
+        return counted.drop("continues")
+    return counted.groupBy(*names).agg(
+        F.sum("rows").alias("rows"), F.coalesce(F.max("persons"), F.lit(0)).alias("persons")
+    )
+
+
+def examine(
+    classes: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel], *, persons: bool
+) -> Proof:
+    """Recomputes every model's level over a table of classes, in one aggregation.
+
+    Args:
+        classes: As `class_table` or `person_table` gives it.
+        names: The published quasi-identifiers.
+        models: The models to prove.
+        persons: Whether the table counts persons.
+    """
+    counted = classes if persons else classes.withColumn("persons", F.col("rows"))
+    seal = F.col("rows") * F.pmod(F.xxhash64(*names), F.lit(1 << 31))
+    found = counted.agg(
+        F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
+        F.count(F.lit(1)).alias("classes"),
+        F.min("rows").alias("smallest_rows"),
+        F.min("persons").alias("smallest_persons"),
+        F.coalesce(F.sum(seal), F.lit(0)).alias("seal"),
+        *[F.expr(model.level).alias(f"level_{i}") for i, model in enumerate(models)],
+    ).toArrow().to_pylist()[0]
+    levels = tuple(
+        {
+            "model": model.name,
+            "required": model.k,
+            "unit": "persons" if persons and model.unit != "rows" else "rows",
+            "achieved": found[f"level_{i}"],
+            "holds": model.holds(found[f"level_{i}"]),
+        }
+        for i, model in enumerate(models)
+    )
+    return Proof(
+        rows=found["rows"],
+        classes=found["classes"],
+        smallest_rows=found["smallest_rows"],
+        smallest_persons=found["smallest_persons"] if persons else None,
+        levels=levels,
+        seal=found["seal"],
+    )
+
+
+def prove(
+    classes: DataFrame,
+    evidence: DataFrame | None,
+    names: Sequence[str],
+    requirement: Requirement,
+) -> Proof:
+    """Proves a requirement from the classes that were written.
+
+    Args:
+        classes: `class_table` of the published bytes.
+        evidence: The private evidence of persons as written, None where rows are counted.
+        names: The published quasi-identifiers.
+        requirement: What was promised.
+
+    Raises:
+        RequirementError: A model does not hold, or evidence and published table differ.
+    """
+    by_rows = examine(
+        classes,
+        names,
+        [m for m in requirement.models if evidence is None or m.unit == "rows"],
+        persons=False,
+    )
+    proof = by_rows
+    if evidence is not None:
+        by_persons = examine(
+            person_table(evidence, names),
+            names,
+            [m for m in requirement.models if m.unit != "rows"],
+            persons=True,
+        )
+        if (by_persons.rows, by_persons.seal) != (by_rows.rows, by_rows.seal):
+            raise RequirementError(
+                "the proof failed: the published classes are not those whose persons were counted; "
+                "nothing was published"
+            )
+        proof = Proof(
+            rows=by_rows.rows,
+            classes=by_rows.classes,
+            smallest_rows=by_rows.smallest_rows,
+            smallest_persons=by_persons.smallest_persons,
+            levels=(*by_rows.levels, *by_persons.levels),
+            seal=by_rows.seal,
+        )
+    if not proof.holds:
+        raise RequirementError(f"the proof failed ({proof.failures()}); nothing was published")
+    return proof
