@@ -20,7 +20,7 @@ PYTHON ?= $(shell $(call runs,python3.13 python3.12 python3.11 python3,11))
 # pycanon asks for a NumPy that has no wheels for Python 3.13 and later.
 ORACLE_PYTHON ?= $(shell $(call runs,python3.12 python3.11 python3.10 $(PYTHON),10))
 
-.PHONY: help setup setup-dev demo test lint check-python clean distclean
+.PHONY: help setup setup-dev demo test lint clean distclean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,12 +42,11 @@ lint: $(VENV)/.installed-dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-check-python:
-	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer on PATH: install one, or run" \
-		"'make PYTHON=/path/to/python3.11'." >&2; exit 1; }
-
 # Debian and Ubuntu ship Python without ensurepip; then the pip of that Python serves.
 define make_venv
+	@test -n "$(2)" && "$(2)" -c 'import sys; sys.exit(sys.version_info < (3, $(3)))' 2>/dev/null || { \
+		echo "Python 3.$(3) or newer is needed: put one on PATH, or run" \
+		"'make PYTHON=/path/to/python3.11'." >&2; exit 1; }
 	@echo "making $(1) with $(2)"
 	@rm -rf $(1)
 	@"$(2)" -m venv $(1) >/dev/null 2>&1 || { rm -rf $(1); \
@@ -59,8 +58,8 @@ define make_venv
 		exit 1; }
 endef
 
-$(VENV)/bin/python: | check-python
-	$(call make_venv,$(VENV),$(PYTHON))
+$(VENV)/bin/python:
+	$(call make_venv,$(VENV),$(PYTHON),11)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "installing anon-spark into $(VENV)"
@@ -72,8 +71,8 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	@$(VENV)/bin/python $(PIP_INSTALL) -e '.[dev]'
 	@touch $(VENV)/.installed $@
 
-$(ORACLE)/bin/python: | check-python
-	$(call make_venv,$(ORACLE),$(ORACLE_PYTHON))
+$(ORACLE)/bin/python:
+	$(call make_venv,$(ORACLE),$(ORACLE_PYTHON),10)
 
 # An independent implementation that tests compare with, apart since it pins NumPy and pandas.
 $(ORACLE)/.installed: Makefile | $(ORACLE)/bin/python

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark import storage, verification
-from anon_spark.errors import DataError, SpecError
-from anon_spark.privacy import MODELS, KAnonymity, PrivacyModel
+from anon_spark.errors import DataError, RequirementError, SpecError
+from anon_spark.privacy import MODELS, PrivacyModel
+from anon_spark.privacy.k_anonymity import KAnonymity
 from anon_spark.source_errors import reading
 from anon_spark.verification import Proof
 
@@ -37,6 +38,15 @@ class Audit:
     def holds(self) -> bool:
         """Whether the release keeps its promise."""
         return not self.problems
+
+    def require(self) -> None:
+        """Raises the problems, if there are any.
+
+        Raises:
+            RequirementError: The release does not keep its promise; a line for each problem.
+        """
+        if self.problems:
+            raise RequirementError("\n".join(f"{self.path}: {p}" for p in self.problems))
 
 
 def verify(
@@ -65,6 +75,10 @@ def verify(
             raise SpecError("k: say which k the release is to have, for example --k 5")
         with reading(f"release {path}"):
             return _foreign(spark.read.parquet(path), path, quasi_identifiers, k, person)
+    if person is not None:
+        raise SpecError(
+            "person: it is for releases made elsewhere; give their quasi_identifiers and k too"
+        )
     folder = storage.resolve(path)
     try:
         manifest = json.loads(storage.read_text(folder, "manifest.json"))
@@ -72,9 +86,12 @@ def verify(
         models = [_model(entry) for entry in manifest["spec"]["privacy"]]
         names = [n for c in columns if c["role"] == "quasi_identifier" for n in c["published_as"]]
         order = [name for c in columns for name in c["published_as"]]
+        promised = manifest["proof"]
+        figures = (manifest["rows"]["published"], promised["classes"], promised["smallest_rows"])
+        smallest_persons = promised["smallest_persons"]
     except (ValueError, KeyError, TypeError):
         raise DataError(
-            f"the manifest of {folder} is damaged; verify the files with --quasi-identifiers and --k"
+            f"the manifest of {folder} is damaged; verify its files with --quasi-identifiers, --k"
         ) from None
     if k is not None:
         models = [KAnonymity(k, "rows")]
@@ -84,15 +101,13 @@ def verify(
             return _broken(folder, "the columns of the data are not those of the manifest")
         proof = _examine(published, names, [_by_rows(model) for model in models])
     problems = [proof.failures()] if not proof.holds else []
-    promised = manifest["proof"]
-    for what, found, expected in (
-        ("rows", proof.rows, manifest["rows"]["published"]),
-        ("classes", proof.classes, promised["classes"]),
-        ("rows in the smallest class", proof.smallest_rows, promised["smallest_rows"]),
+    found = (proof.rows, proof.classes, proof.smallest_rows)
+    for what, here, promise in zip(
+        ("rows", "classes", "rows in the smallest class"), found, figures, strict=True
     ):
-        if found != expected:
-            problems.append(f"{what}: found {found}, the manifest says {expected}")
-    return Audit(folder, proof, promised.get("smallest_persons"), tuple(problems))
+        if here != promise:
+            problems.append(f"{what}: found {here}, the manifest says {promise}")
+    return Audit(folder, proof, smallest_persons, tuple(problems))
 
 
 def _model(entry: dict[str, Any]) -> PrivacyModel:
@@ -110,9 +125,7 @@ def _broken(folder: str, problem: str) -> Audit:
     return Audit(folder, empty, None, (problem,))
 
 
-def _examine(
-    published: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel]
-) -> Proof:
+def _examine(published: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel]) -> Proof:
     inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
     renamed = published.toDF(*inside.values())
     keys = [inside[name] for name in names]

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark.errors import SpecError
 from anon_spark.spec import AttributeSpec, ReleaseSpec
@@ -91,7 +91,9 @@ class Columns:
 
     def frame(self, df: DataFrame) -> DataFrame:
         """The columns that the job reads, under their internal names and in their types."""
-        return self.renamed(df).select([self._expression(column).alias(column.internal) for column in self.all])
+        return self.renamed(df).select(
+            [self._expression(column).alias(column.internal) for column in self.all]
+        )
 
     def _expression(self, column: Column) -> SparkColumn:
         value = F.col(column.internal)
@@ -131,8 +133,12 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
             known = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
             hint = f"did you mean {near[0]!r}? " if near else ""
             problems.append(
-                f"attributes.{name}: the table has no column {name!r}; {hint}its columns are {known}"
-                + (" (is the separator right?)" if len(names) == 1 and len(spec.attributes) > 1 else "")
+                f"attributes.{name}: the table has no column {name!r}; {hint}it has {known}"
+                + (
+                    " (is the separator right?)"
+                    if len(names) == 1 and len(spec.attributes) > 1
+                    else ""
+                )
             )
         elif len(places[name]) > 1:
             problems.append(
@@ -141,10 +147,12 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
             )
     unnamed = [name for name in dict.fromkeys(names) if name not in spec.attributes]
     if spec.other_columns == "refuse" and unnamed:
-        listed = ", ".join(repr(name) for name in unnamed[:12]) + (", ..." if len(unnamed) > 12 else "")
+        listed = ", ".join(repr(name) for name in unnamed[:12]) + (
+            ", ..." if len(unnamed) > 12 else ""
+        )
         problems.append(
-            f"attributes: the spec gives no role to {listed}; name them, or say other_columns: drop "
-            "(or keep, to publish them as they are)"
+            f"attributes: the spec gives no role to {listed}; name them, or say "
+            "other_columns: drop (or keep, to publish them as they are)"
         )
     columns = []
     for i, name in enumerate(names):
@@ -160,7 +168,7 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
         if attribute.type is not None:
             try:
                 wanted = T.DataType.fromDDL(attribute.type)
-            except Exception:  # noqa: BLE001 - every parser error means the same to the user
+            except Exception:  # every error of the parser means the same
                 problems.append(
                     f"attributes.{name}.type: {attribute.type!r} is not a Spark type; "
                     "write for example int, double, decimal(10,2), date, timestamp or string"
@@ -179,13 +187,13 @@ def _type_problems(column: Column) -> list[str]:
     name, kind = column.name, column.data_type
     shown = kind.simpleString()
     if column.role == "person" and isinstance(kind, (T.MapType, T.VariantType)):
-        return [f"attributes.{name}: a column of type {shown} cannot be compared, hence not be the person"]
+        return [f"attributes.{name}: a column of type {shown} cannot tell persons apart"]
     if column.role != "quasi_identifier":
         return []
     if not isinstance(kind, NUMBERS + CATEGORIES):
         return [
-            f"attributes.{name}: a column of type {shown} cannot be a quasi-identifier; split it into "
-            "columns of numbers, dates or text, or give it another role"
+            f"attributes.{name}: a column of type {shown} cannot be a quasi-identifier; split it "
+            "into columns of numbers, dates or text, or give it another role"
         ]
     hierarchy = column.attribute.hierarchy
     if hierarchy is None:

@@ -77,7 +77,7 @@ def lowest_common_ancestor(
 
 
 @nb.njit(cache=True, nogil=True)
-def measure(c: Cutting, axes: Axes, lo: int, hi: int) -> None:  # pragma: no cover - compiled
+def measure(c: Cutting, lo: int, hi: int) -> None:  # pragma: no cover - compiled
     """Finds the least and greatest code of the rows lo..hi-1 in every attribute."""
     d = c.x.shape[1]
     for j in range(d):
@@ -94,12 +94,13 @@ def measure(c: Cutting, axes: Axes, lo: int, hi: int) -> None:  # pragma: no cov
 def width(axes: Axes, axis: int, low: float, high: float) -> float:  # pragma: no cover - compiled
     """Weighted normalized range of codes low..high: the certainty penalty they would cost.
 
-    0 where all are equal; the weight itself where a missing number meets values.
+    0 where all are equal; the weight itself where a missing number meets values, or where the table
+    has no range to compare with (one finite value beside infinities).
     """
     if low == high:
         return 0.0
     if axes.node_at[axis] == axes.node_at[axis + 1]:
-        if low == -np.inf or high == np.inf:
+        if low == -np.inf or high == np.inf or axes.extent[axis] == 0.0:
             return axes.weight[axis]
         return axes.weight[axis] * ((high - low) / axes.extent[axis])
     node = lowest_common_ancestor(axes, axis, int(low), int(high)) + axes.node_at[axis]
@@ -138,7 +139,7 @@ def select(values: np.ndarray, lo: int, hi: int, k: int) -> float:  # pragma: no
 def median(
     c: Cutting, axis: int, lo: int, hi: int
 ) -> tuple[float, int, int]:  # pragma: no cover - compiled
-    """The value at sorted position ceil(n/2) of the rows lo..hi-1, how many are below, how many equal.
+    """The value at sorted position ceil(n/2) of rows lo..hi-1, how many are below, how many equal.
 
     Long groups are counted into equal-width buckets first, so that only one bucket is searched.
     """
@@ -429,7 +430,7 @@ def cut_widest(
     """
     if hi - lo < 2 * least:
         return 0, -1
-    measure(c, axes, lo, hi)
+    measure(c, lo, hi)
     d = c.x.shape[1]
     widths = np.empty(d)
     for j in range(d):

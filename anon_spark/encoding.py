@@ -1,4 +1,4 @@
-"""Columns to codes: how the values of a quasi-identifier become numbers whose order means something.
+"""Columns to codes: the values of a quasi-identifier as numbers whose order means something.
 
 A code is for comparing. What is published is always the exact value: `order_keys` tells values
 apart that a float64 code cannot (integers beyond 2^53, long decimals).
@@ -71,7 +71,8 @@ def _offsets(column: pa.Array, base: pa.Scalar) -> NDArray[np.float64]:
         low, high = _words(column)
         base_low, base_high = _words(pa.array([base.as_py()], column.type))
         borrow = (low < base_low[0]).astype(np.int64)
-        difference = (high - base_high[0] - borrow).astype(np.float64) * 2.0**64
+        # no value lies below the base: unsigned, the difference of any two decimals fits
+        difference = (high - base_high[0] - borrow).view(np.uint64).astype(np.float64) * 2.0**64
         return difference + (low - base_low[0]).astype(np.float64)
     keys = order_keys(column).view(np.uint64)
     # unsigned subtraction wraps, hence is exact for any two 64-bit integers
@@ -102,10 +103,11 @@ class Number:
 
     @cached_property
     def _scale(self) -> float:
-        """1, or less where the range itself would exceed float64."""
+        """1, or less where the range, with infinities on both sides of it, would exceed float64."""
         if not pa.types.is_floating(self.low.type) or not self.low.is_valid:
             return 1.0
-        return 1.0 if np.isfinite(self.high.as_py() - self.low.as_py()) else 0.25
+        low, high = self.low.as_py(), self.high.as_py()
+        return 1.0 if np.isfinite(8.0 * max(abs(low), abs(high))) else 0.125
 
     @cached_property
     def extent(self) -> float:
@@ -117,7 +119,7 @@ class Number:
 
     def _finite_codes(self, column: pa.Array) -> NDArray[np.float64]:
         if pa.types.is_floating(column.type):
-            return order_keys(column) * self._scale
+            return np.asarray(order_keys(column) * self._scale, np.float64)
         if not self.low.is_valid:
             return np.zeros(len(column))
         return _offsets(column, self.low.cast(column.type))

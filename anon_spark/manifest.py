@@ -50,7 +50,9 @@ def public_manifest(
             "suppressed": profile.rows - proof.rows,
         },
         "proof": {
-            key: value for key, value in asdict(proof).items() if key not in {"rows", "seal"}
+            key: value
+            for key, value in asdict(proof).items()
+            if key not in {"rows", "seal", "parts"}
         },
         "metrics": metrics,
         "seed_commitment": commitment,
@@ -68,7 +70,7 @@ def private_manifest(
 ) -> dict[str, Any]:
     """What the operator keeps: where the data came from, and what opens the commitment."""
     kept = {**spec.to_dict(), "seed": None}
-    if kept.get("source"):
+    if spec.source is not None:
         # reader options may hold passwords
         kept["source"] = {**kept["source"], "options": sorted(spec.source.options)}
     return {

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.cuts import cut_widest, lowest_common_ancestor, start
 from anon_spark.encoding import Category, Encoding, order_keys
 from anon_spark.hierarchy import UNKNOWN
-from anon_spark.privacy import KAnonymity, Requirement
+from anon_spark.privacy import Requirement
+from anon_spark.privacy.k_anonymity import KAnonymity
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ class PartitionTree:
                 left = F.isnull(value)
                 if node.threshold is not None:
                     left = left | (
-                        ~F.isnan(value) if _is_nan(node.threshold) else value <= literal(node.threshold)
+                        ~F.isnan(value)
+                        if _is_nan(node.threshold)
+                        else value <= literal(node.threshold)
                     )
                 return F.when(left, walk(node.left)).otherwise(walk(node.right))
             column = walk(node.rest)
@@ -112,7 +115,9 @@ class PartitionTree:
             if isinstance(node, Leaf):
                 alone = [node.index]
                 return ([alone], []) if stands_alone(alone) else ([], alone)
-            below = [node.left, node.right] if isinstance(node, NumberCut) else [*node.parts, node.rest]
+            below = (
+                [node.left, node.right] if isinstance(node, NumberCut) else [*node.parts, node.rest]
+            )
             whole: list[list[int]] = []
             short: list[int] = []
             for found, lacking in map(gather, below):
@@ -210,7 +215,9 @@ def grow(
             values = encoding.hierarchy.values
             return CategoryCut(
                 axis,
-                tuple(tuple(values[v] for v in leaves[p] if values[v] is not UNKNOWN) for p in listed),
+                tuple(
+                    tuple(values[v] for v in leaves[p] if values[v] is not UNKNOWN) for p in listed
+                ),
                 tuple(below[p] for p in listed),
                 below[rest],
             )

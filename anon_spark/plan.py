@@ -102,6 +102,18 @@ class Plan:
         """What ``anon-spark run`` would end with, as far as can be told: 0, 2 or 3."""
         return next((f.exit_code for f in self.findings if f.exit_code), 0)
 
+    def require(self) -> None:
+        """Raises what stands in the way of the release.
+
+        Raises:
+            SpecError: The spec does not fit the table.
+            RequirementError: The requirement cannot be met.
+        """
+        if self.exit_code == SpecError.exit_code:
+            raise SpecError(self.problems)
+        if self.problems:
+            raise RequirementError("\n".join(self.problems))
+
     def to_text(self) -> str:
         """The plan for people to read, lines of text."""
         lines = ["Columns", *_aligned(_column_cells(self.columns)), ""]
@@ -215,9 +227,9 @@ def _generalized(encoding: Encoding | None, spec: ReleaseSpec, *, number: bool) 
     if form.category == "set":
         return "set of values"
     if encoding is None:
-        return "label of a hierarchy"
+        return "label"
     hierarchy = encoding.hierarchy
-    return f"label of a hierarchy ({hierarchy.leaves:,} values, {_levels(hierarchy.parent)} levels)"
+    return f"label ({hierarchy.leaves:,} values, {_levels(hierarchy.parent)} levels)"
 
 
 def _levels(parent: NDArray[np.int32]) -> int:
@@ -257,12 +269,12 @@ def _draw(prepared: Prepared) -> _Sample:
     codes = np.column_stack([e.codes(table[e.column]) for e in encodings])
     person = None
     if prepared.has_person:
-        tokens = table[PERSON].take(pa.array(row)).combine_chunks()
-        person = tokens.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        alone = np.isnan(person) if tokens.null_count else np.zeros(len(person), bool)
+        tokens = table[PERSON].combine_chunks()
+        known = tokens.dictionary_encode().indices.fill_null(-1).to_numpy()[row].astype(np.int64)
         # every row without a person is a person of its own
-        person[alone] = len(person) + np.arange(alone.sum())
-        person = np.unique(person, return_inverse=True)[1].astype(np.int64)
+        alone = known < 0
+        known[alone] = len(known) + np.arange(alone.sum())
+        person = np.unique(known, return_inverse=True)[1].astype(np.int64)
     return _Sample(table, row, codes[row], person)
 
 
@@ -351,7 +363,12 @@ def _outcome(
 
 def _column_cells(columns: Sequence[PlannedColumn]) -> list[tuple[str, str, str, str]]:
     return [
-        (c.name, c.role or "-", c.type, f"{', '.join(c.published_as)}: {c.how}".removeprefix(": "))
+        (
+            c.name,
+            c.role or "-",
+            c.type,
+            c.how if c.published_as in {(), (c.name,)} else f"{c.how} {', '.join(c.published_as)}",
+        )
         for c in columns
     ]
 
@@ -370,6 +387,6 @@ def _estimate_lines(estimate: Estimate, rows: int) -> list[str]:
     basis = "all rows grouped" if whole else f"from a sample of {estimate.sample_rows:,} rows"
     return [
         f"Classes     about {estimate.classes:,} ({basis})",
-        f"Loss (GCP)  about {estimate.gcp:.3f}, where 0 is exact and 1 tells nothing",
-        *_aligned([("", name, f"{value:.3f}") for name, value in estimate.by_attribute.items()]),
+        f"Loss (GCP)  about {estimate.gcp:.4f}, where 0 is exact and 1 tells nothing",
+        *_aligned([("", name, f"{value:.4f}") for name, value in estimate.by_attribute.items()]),
     ]

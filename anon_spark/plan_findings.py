@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark.block import NULL_CODE
 from anon_spark.columns import Columns
@@ -89,8 +89,8 @@ def column_findings(
             )
         elif most > 0.5:
             found.append(
-                f"{field}: one value stands in {most:.0%} of {where}, and these cannot be told "
-                "apart by it; nothing to do if that is how the data are"
+                f"{field}: one value stands in {most:.0%} of {where}, among which it cannot tell; "
+                "is it a default that means missing? then make it null"
             )
         if nulls and len(values) > 1 and nulls / sampled >= _MANY_NULLS:
             found.append(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark.encoding import Encoding
 from anon_spark.errors import RequirementError
@@ -43,7 +43,9 @@ class Prepartition:
 
 def default_partition_rows(columns: int) -> int:
     """Rows per partition where the spec does not say: fewer, the more columns there are."""
-    return min(max(CELLS_PER_PARTITION // max(columns, 1), FEWEST_PARTITION_ROWS), MOST_PARTITION_ROWS)
+    return min(
+        max(CELLS_PER_PARTITION // max(columns, 1), FEWEST_PARTITION_ROWS), MOST_PARTITION_ROWS
+    )
 
 
 def draw_sample(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark import hierarchy_builders, hierarchy_files
 from anon_spark.columns import Column, Columns
@@ -42,8 +42,10 @@ class Profile:
 
 
 def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
-    """Aggregates that are equal for two tables with the same rows in any order (and, but for a
-    chance of about 2^-64, for no others): row count and sums of both halves of a row hash.
+    """Aggregates that tell tables with different rows apart, whatever the order of rows.
+
+    They are the row count and the sums of both halves of a row hash; by chance, two tables agree
+    about once in 2^64.
     """
     if not columns:
         return [F.count(F.lit(1)).alias("digest_rows")]
@@ -105,8 +107,9 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         if f"{name}_distinct" in found.column_names and value_of(f"{name}_distinct") > MOST_VALUES:
             problems.append(
                 f"attributes.{column.name}: about {value_of(f'{name}_distinct')} distinct values "
-                f"are more than a category without a hierarchy of its own may have ({MOST_VALUES}); "
-                "give a hierarchy file, say type: for numbers and dates, or drop the column"
+                f"are more than a category without a hierarchy of its own may have "
+                f"({MOST_VALUES}); give a hierarchy file, say type: for numbers and dates, or "
+                "drop the column"
             )
         if f"{name}_unknown" in found.column_names and value_of(f"{name}_unknown"):
             spec = column.attribute.hierarchy
@@ -117,16 +120,16 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
                 )
     if problems:
         raise SpecError(problems)
-    domains = _domains(df, [c for c in columns.quasi_identifiers if given.get(c.internal, 0) is None])
+    domains = _domains(
+        df, [c for c in columns.quasi_identifiers if given.get(c.internal, 0) is None]
+    )
     encodings: list[Encoding] = []
     for column in columns.quasi_identifiers:
         name = column.internal
         nulls = value_of(f"{name}_nulls") > 0
         if column.is_number:
             low, high = found[f"{name}_min"][0], found[f"{name}_max"][0]
-            encodings.append(
-                Number(column.name, name, column.attribute.weight, low, high, nulls)
-            )
+            encodings.append(Number(column.name, name, column.attribute.weight, low, high, nulls))
             continue
         hierarchy = given[name]
         if hierarchy is None:
@@ -180,14 +183,15 @@ def _given_hierarchy(column: Column) -> Hierarchy | None:
     spec = column.attribute.hierarchy
     if spec is None or (spec.file is None and spec.tree is None):
         return None
+    file = spec.file or ""
     where = f"attributes.{column.name}.hierarchy"
     try:
         if spec.tree is not None:
             hierarchy = hierarchy_files.from_tree(spec.tree)
-        elif str(spec.file).lower().endswith((".json", ".yaml", ".yml")):
-            hierarchy = hierarchy_files.read_tree(spec.file)
+        elif file.lower().endswith((".json", ".yaml", ".yml")):
+            hierarchy = hierarchy_files.read_tree(file)
         else:
-            hierarchy = hierarchy_files.read_csv(spec.file, separator=spec.separator)
+            hierarchy = hierarchy_files.read_csv(file, separator=spec.separator)
     except SpecError as error:
         raise SpecError([f"{where}: {problem}" for problem in error.problems]) from None
     except (OSError, ValueError) as error:
@@ -220,6 +224,8 @@ def _built_hierarchy(column: Column, values: list[object]) -> Hierarchy:
         return hierarchy_builders.prefix_hierarchy(values, lengths=spec.prefix.lengths)
     if spec.dates is not None:
         return hierarchy_builders.date_hierarchy(values, levels=spec.dates)
+    if spec.intervals is None:
+        return hierarchy_builders.flat_hierarchy(values)
     if spec.intervals.bounds is not None:
         return hierarchy_builders.interval_hierarchy(values, bounds=spec.intervals.bounds)
     return hierarchy_builders.interval_hierarchy(

@@ -15,8 +15,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark import storage, verification
 from anon_spark.columns import Column, Columns, resolve
@@ -134,8 +134,10 @@ def run(spec: ReleaseSpec, spark: SparkSession, progress: Progress | None = None
 
 
 def read_source(spec: ReleaseSpec, spark: SparkSession) -> DataFrame:
-    """The table of a spec; quasi-identifiers that a text source leaves untyped become numbers or
-    dates where every value is one, without loss.
+    """The table of a spec.
+
+    Quasi-identifiers that a text source leaves untyped become numbers or dates where every value is
+    one, without loss.
     """
     if spec.source is None:
         raise SpecError("source: the spec names none; say source: {path: ..., format: ...}")
@@ -192,14 +194,15 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         published = _publish(prepared, staged, staging)
         say("proving the requirement from the files")
         names = _published_names(prepared)
-        classes = verification.class_table(published, names).persist()
+        untouched = [F.col(c.internal) for c in prepared.columns.untouched if hashable(c)]
+        classes = verification.class_table(published, names, digest(untouched)).persist()
         try:
             evidence = None
             if prepared.has_person:
                 form, encodings = spec.release.form, prepared.profile.encodings
                 evidence = form.evidence(staged, encodings)
             proof = verification.prove(classes, evidence, names, prepared.requirement)
-            _prove_rows(prepared, published, proof)
+            _prove_rows(prepared, classes, proof)
             say("measuring utility")
             metrics, summary = _measure(prepared, classes)
         finally:
@@ -240,9 +243,10 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     frame = columns.frame(df)
     looked = profile(frame, columns)
     person = columns.person
+    where = f"attributes.{person.name}" if person is not None else "attributes"
     if looked.null_persons and spec.null_person == "refuse":
         raise SpecError(
-            f"attributes.{person.name if person else ''}: {looked.null_persons} rows name no person; "
+            f"{where}: {looked.null_persons} rows name no person; "
             "say null_person: distinct to count each as a person of its own, or mend the source"
         )
     taken: dict[str, str] = {}
@@ -274,16 +278,12 @@ def _token(person: Column) -> Any:
     return F.when(value.isNotNull(), F.xxhash64(value))
 
 
-def _group(
-    prepared: Prepared, cut: Prepartition, secret: Secret, staging: Staging
-) -> DataFrame:
+def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Staging) -> DataFrame:
     """Runs the local algorithm on every partition, and writes the staging table once."""
     columns, encodings = prepared.columns, prepared.profile.encodings
     form = prepared.spec.release.form
     untouched = [prepared.table.schema[c.internal] for c in columns.untouched]
-    schema = staged_schema(
-        form, encodings, prepared.types, untouched, persons=prepared.has_person
-    )
+    schema = staged_schema(form, encodings, prepared.types, untouched, persons=prepared.has_person)
     job = LocalJob(
         encodings=encodings,
         untouched=tuple(c.internal for c in columns.untouched),
@@ -336,14 +336,11 @@ def _published_names(prepared: Prepared) -> list[str]:
     return [name for e in prepared.profile.encodings for name in form.internal_names(e)]
 
 
-def _prove_rows(prepared: Prepared, published: DataFrame, proof: Proof) -> None:
+def _prove_rows(prepared: Prepared, classes: DataFrame, proof: Proof) -> None:
     """Proves that no row was lost or doubled and that the untouched columns are unaltered."""
-    columns = [F.col(c.internal) for c in prepared.columns.untouched if hashable(c)]
-    found: tuple[int, ...] = (proof.rows,)
-    if columns:
-        row = published.agg(*digest(columns)).toArrow().to_pylist()[0]
-        found = tuple(row.values())
-    if found != prepared.profile.digest or proof.rows != prepared.profile.rows:
+    sums = [F.sum(name).alias(name) for name in classes.columns if name.startswith("digest_")]
+    found = classes.agg(*sums).toArrow().to_pylist()[0]
+    if tuple(value or 0 for value in found.values()) != prepared.profile.digest:
         raise RequirementError(
             f"the proof failed: {proof.rows} rows were written of {prepared.profile.rows}, or "
             "columns that must stay as they are were altered; nothing was published"
@@ -372,7 +369,9 @@ def _write_metrics(
             if isinstance(value, dict):
                 figures += [(f"{metric}", name, _float(v)) for name, v in value.items()]
             else:
-                figures.append((metric if figure == "value" else f"{metric}.{figure}", None, _float(value)))
+                figures.append(
+                    (metric if figure == "value" else f"{metric}.{figure}", None, _float(value))
+                )
     spark.createDataFrame(figures, "metric string, attribute string, value double").coalesce(
         1
     ).write.parquet(staging.path("metrics.parquet"))
@@ -404,7 +403,11 @@ def _worker_errors() -> Iterator[None]:
     except AnonSparkError:
         raise
     except Exception as error:
-        raised = _RAISED.search(str(error)) if isinstance(error, PySparkException) or "Py4J" in type(error).__name__ else None
+        raised = (
+            _RAISED.search(str(error))
+            if isinstance(error, PySparkException) or "Py4J" in type(error).__name__
+            else None
+        )
         if raised is None:
             raise
         kind = RequirementError if raised[1] == "RequirementError" else DataError

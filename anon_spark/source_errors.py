@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark.errors import DataError
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark import rating_files
 from anon_spark.errors import DataError, SpecError

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import PrivacyModel, Requirement
@@ -27,6 +28,7 @@ class Proof:
             persons were not counted.
         levels: For every privacy model: its parameters, the level achieved, whether it holds.
         seal: Digest of the classes and their sizes.
+        parts: Rows of the table that only continue a class.
     """
 
     rows: int
@@ -35,6 +37,7 @@ class Proof:
     smallest_persons: int | None
     levels: tuple[dict[str, Any], ...]
     seal: int
+    parts: int = 0
 
     @property
     def holds(self) -> bool:
@@ -50,13 +53,24 @@ class Proof:
         )
 
 
-def class_table(published: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The equivalence classes of a published table: its quasi-identifiers `names`, and `rows`."""
-    return published.groupBy(*names).agg(F.count(F.lit(1)).alias("rows"))
+def class_table(
+    published: DataFrame, names: Sequence[str], sums: Sequence[SparkColumn] = ()
+) -> DataFrame:
+    """The equivalence classes of a published table.
+
+    Args:
+        published: The table.
+        names: Its quasi-identifiers.
+        sums: More aggregates that are wanted of every class.
+
+    Returns:
+        The quasi-identifiers, `rows`, and the sums.
+    """
+    return published.groupBy(*names).agg(F.count(F.lit(1)).alias("rows"), *sums)
 
 
 def person_table(evidence: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The classes with their `rows` and `persons`, from the private evidence of a release.
+    """The parts of classes with their `rows` and `persons`, from the evidence of a release.
 
     Args:
         evidence: One or more rows per class: quasi-identifiers `names`, `size` (rows) and
@@ -64,18 +78,19 @@ def person_table(evidence: DataFrame, names: Sequence[str]) -> DataFrame:
         names: The published quasi-identifiers.
 
     Returns:
-        A table whose least `persons` is never above the truth: where several rows make up a class,
-        the fullest of them counts.
+        A table in which `persons`, null where a row only continues a class, is never above the
+        truth: what else the class has is in other rows.
     """
-    counted = evidence.select(
+    return evidence.select(
         *names,
         F.col("size").alias("rows"),
-        F.size(F.array_distinct("persons")).alias("persons"),
-        F.isnull("persons").alias("continues"),
+        F.when(F.col("persons").isNotNull(), F.size(F.array_distinct("persons"))).alias("persons"),
     )
-    if counted.where("continues").isEmpty():
-        return counted.drop("continues")
-    return counted.groupBy(*names).agg(
+
+
+def whole_classes(parts: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Puts the parts of classes together; the part with most persons counts for the class."""
+    return parts.groupBy(*names).agg(
         F.sum("rows").alias("rows"), F.coalesce(F.max("persons"), F.lit(0)).alias("persons")
     )
 
@@ -93,14 +108,19 @@ def examine(
     """
     counted = classes if persons else classes.withColumn("persons", F.col("rows"))
     seal = F.col("rows") * F.pmod(F.xxhash64(*names), F.lit(1 << 31))
-    found = counted.agg(
-        F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
-        F.count(F.lit(1)).alias("classes"),
-        F.min("rows").alias("smallest_rows"),
-        F.min("persons").alias("smallest_persons"),
-        F.coalesce(F.sum(seal), F.lit(0)).alias("seal"),
-        *[F.expr(model.level).alias(f"level_{i}") for i, model in enumerate(models)],
-    ).toArrow().to_pylist()[0]
+    found = (
+        counted.agg(
+            F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
+            F.count(F.lit(1)).alias("classes"),
+            F.min("rows").alias("smallest_rows"),
+            F.min("persons").alias("smallest_persons"),
+            F.coalesce(F.sum(seal), F.lit(0)).alias("seal"),
+            F.count_if(F.isnull("persons")).alias("parts"),
+            *[F.expr(model.level).alias(f"level_{i}") for i, model in enumerate(models)],
+        )
+        .toArrow()
+        .to_pylist()[0]
+    )
     levels = tuple(
         {
             "model": model.name,
@@ -118,6 +138,7 @@ def examine(
         smallest_persons=found["smallest_persons"] if persons else None,
         levels=levels,
         seal=found["seal"],
+        parts=found["parts"],
     )
 
 
@@ -146,12 +167,11 @@ def prove(
     )
     proof = by_rows
     if evidence is not None:
-        by_persons = examine(
-            person_table(evidence, names),
-            names,
-            [m for m in requirement.models if m.unit != "rows"],
-            persons=True,
-        )
+        models = [m for m in requirement.models if m.unit != "rows"]
+        parts = person_table(evidence, names)
+        by_persons = examine(parts, names, models, persons=True)
+        if by_persons.parts:
+            by_persons = examine(whole_classes(parts, names), names, models, persons=True)
         if (by_persons.rows, by_persons.seal) != (by_rows.rows, by_rows.seal):
             raise RequirementError(
                 "the proof failed: the published classes are not those whose persons were counted; "

@@ -21,7 +21,7 @@ def path_text(location: Iterable[str | int]) -> str:
     )
 
 
-def shown(value: object) -> str:  # noqa: PLR0911 - one for each type
+def shown(value: object) -> str:
     """A given value in the notation of YAML, cut after 60 characters."""
     if value is None:
         return "null"

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import types as T
 
 from anon_spark.block import Block
 from anon_spark.encoding import Encoding
@@ -243,9 +243,7 @@ def has_fixed_width(data_type: T.DataType) -> bool:
     )
 
 
-def _mix(
-    words: NDArray[np.uint64], state: NDArray[np.uint64] | np.uint64
-) -> NDArray[np.uint64]:
+def _mix(words: NDArray[np.uint64], state: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
     """Mixes words into a state with the finalizer of SplitMix64, a bijection for every state."""
     with np.errstate(over="ignore"):
         mixed = words ^ state

@@ -295,3 +295,24 @@ def test_a_target_on_another_disk_than_its_private_folder(tmp_path):
         assert tree(tmp_path) == {"t"}
     finally:
         shutil.rmtree(inner)
+
+
+# --- with Spark
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_spark_and_storage_mean_the_same_place(spark, tmp_path, scheme):
+    folder = "für alle  x/データ 1/a%20b#c+d/a:b=c,d"
+    path = f"{scheme}{tmp_path / folder}"
+    with Target(path).open(NEW) as staging:
+        spark.range(5).repartition(2).write.parquet(staging.path("data"))
+        spark.range(3).write.parquet(staging.path("raw", private=True))
+        staging.write_text("manifest.json", "{}")
+        assert spark.read.parquet(staging.path("data")).count() == 5
+        staging.commit("{}")
+    made = resolve(path)
+    assert spark.read.parquet(f"{made}/data").groupBy().sum("id").first()[0] == 10
+    names = {item.name for item in (tmp_path / folder / NEW / "data").iterdir()}
+    assert len(names) == 2
+    assert all(name.startswith("part-") and name.endswith(".parquet") for name in names)

@@ -1,7 +1,7 @@
 """Mondrian multidimensional partitioning (LeFevre, DeWitt, Ramakrishnan, ICDE 2006)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numba as nb
 import numpy as np
@@ -58,7 +58,7 @@ class Mondrian:
 
 def canonical_order(block: Block) -> NDArray[np.int64]:
     """An order of the rows by their values, so that ties do not follow the order of arrival."""
-    keys = [block.sensitive[:, s] for s in range(block.sensitive.shape[1])]
+    keys: list[NDArray[Any]] = [block.sensitive[:, s] for s in range(block.sensitive.shape[1])]
     if block.person is not None:
         keys.append(block.person)
     keys.extend(block.qi[:, j] for j in reversed(range(block.qi.shape[1])))

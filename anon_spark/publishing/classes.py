@@ -51,7 +51,9 @@ def arrange(labels: NDArray[np.int32], codes: NDArray[np.float64]) -> Classes:
     """
     m = int(labels.max()) + 1 if len(labels) else 0
     low, high = _bounds(labels, codes, m)
-    by_bounds = np.lexsort([column for j in reversed(range(codes.shape[1])) for column in (high[:, j], low[:, j])])
+    by_bounds = np.lexsort(
+        [column for j in reversed(range(codes.shape[1])) for column in (high[:, j], low[:, j])]
+    )
     rank = np.empty(m, np.int64)
     rank[by_bounds] = np.arange(m)
     order, starts = _count_sort(rank[labels], m)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark.encoding import Category, Encoding, Number, order_keys
 from anon_spark.publishing.classes import Classes, extremes
@@ -63,7 +63,12 @@ class Generalized:
         ]
 
     def stage(
-        self, encoding: Encoding, column: pa.Array, classes: Classes, codes: NDArray[np.float64], axis: int
+        self,
+        encoding: Encoding,
+        column: pa.Array,
+        classes: Classes,
+        codes: NDArray[np.float64],
+        axis: int,
     ) -> list[pa.Array]:
         """What the classes have in common in one quasi-identifier.
 
@@ -128,7 +133,7 @@ class Generalized:
         return {name: text}
 
     def bounds(
-        self, published: DataFrame, encodings: Sequence[Encoding], types: Sequence[T.DataType]
+        self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
     ) -> list[SparkColumn]:
         """Reads published columns back: numbers as in `staged_fields`, categories as they are."""
         columns = []
@@ -141,7 +146,9 @@ class Generalized:
                 columns.append(
                     F.col(f"{name}_missing")
                     if encoding.nulls
-                    else F.when(F.col(f"{name}_lo").isNotNull(), F.lit(False)).alias(f"{name}_missing")
+                    else F.when(F.col(f"{name}_lo").isNotNull(), F.lit(False)).alias(
+                        f"{name}_missing"
+                    )
                 )
             else:
                 text = F.col(name)
@@ -174,10 +181,8 @@ class Generalized:
         if isinstance(encoding, Number):
             low, high = read[f"{name}_lo"], read[f"{name}_hi"]
             missing = read[f"{name}_missing"]
-            if encoding.low.is_valid:
-                penalty = encoding.penalty(low, high)
-            else:
-                penalty = np.zeros(len(low))
+            known = encoding.low.is_valid
+            penalty = encoding.penalty(low, high) if known else np.zeros(len(low))
             penalty[missing.fill_null(False).to_numpy(zero_copy_only=False)] = 0.0
             penalty[missing.is_null().to_numpy(zero_copy_only=False)] = 1.0
             return penalty
@@ -193,7 +198,7 @@ class Generalized:
 
 
 def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
-    """The text of a bound; of an instant with its offset, since one hour of the year comes twice."""
+    """The text of a bound; of an instant with its offset, since one hour a year comes twice."""
     kind = encoding.low.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         stamp = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSSxxx")

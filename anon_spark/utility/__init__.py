@@ -1,6 +1,6 @@
 """Utility metrics: one file per family, registered here."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from anon_spark.utility.certainty_penalty import CertaintyPenalty, GlobalCertaintyPenalty, Loss
 from anon_spark.utility.class_sizes import AverageClassSize, ClassSizes, Discernibility
@@ -10,7 +10,7 @@ from anon_spark.utility.summary import Summary
 class Metric(Protocol):
     """A utility metric: a name, and how the sums of a release become figures."""
 
-    name: str
+    name: ClassVar[str]
 
     @staticmethod
     def finalize(summary: Summary) -> dict[str, Any]:

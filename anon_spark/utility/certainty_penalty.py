@@ -15,7 +15,7 @@ class GlobalCertaintyPenalty:
 
     @staticmethod
     def finalize(summary: Summary) -> dict[str, Any]:
-        """The mean (`value`) and the mean of every attribute (`by_attribute`); None without rows."""
+        """The mean (`value`) and that of every attribute (`by_attribute`); None without rows."""
         return _means(summary, summary.penalties)
 
 
@@ -42,7 +42,7 @@ class Loss:
 
     @staticmethod
     def finalize(summary: Summary) -> dict[str, Any]:
-        """The mean (`value`) and the mean of every attribute (`by_attribute`); None without rows."""
+        """The mean (`value`) and that of every attribute (`by_attribute`); None without rows."""
         return _means(summary, summary.losses)
 
 

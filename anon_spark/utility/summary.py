@@ -1,16 +1,19 @@
 """What utility metrics are computed from: class sizes and certainty penalties, summed by Spark."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark.encoding import Category, Encoding
 from anon_spark.publishing import PublicationForm
+
+_SIZE, _PENALTY, _LOSS = range(3)  # kinds of sums
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class _Penalties:
-    """Sums penalties and losses over batches of classes; sent to workers."""
+class _Sums:
+    """Counts sizes and sums penalties and losses over batches of classes; sent to workers."""
 
     form: PublicationForm
     encodings: tuple[Encoding, ...]
@@ -58,18 +61,23 @@ class _Penalties:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = np.zeros((2, len(self.encodings)))
+        sizes: Counter[int] = Counter()
         for batch in batches:
+            size, classes = np.unique(batch["rows"].to_numpy(), return_counts=True)
+            sizes.update(dict(zip(size.tolist(), classes.tolist(), strict=True)))
             rows = batch["rows"].to_numpy().astype(np.float64)
             for j, encoding in enumerate(self.encodings):
                 penalty = self.form.penalties(encoding, batch, self.leaf_penalty)
                 sums[0, j] += penalty @ rows
                 sums[1, j] += _loss(encoding, self.form, batch, penalty) @ rows
+        attributes = range(len(self.encodings))
         yield pa.RecordBatch.from_pydict(
             {
-                "attribute": pa.array(np.arange(len(self.encodings)), pa.int32()),
-                "penalty": pa.array(sums[0]),
-                "loss": pa.array(sums[1]),
-            }
+                "kind": [_SIZE] * len(sizes) + [_PENALTY] * len(sums.T) + [_LOSS] * len(sums.T),
+                "key": [*sizes, *attributes, *attributes],
+                "sum": [float(count) for count in sizes.values()] + sums.ravel().tolist(),
+            },
+            schema=pa.schema({"kind": pa.int32(), "key": pa.int64(), "sum": pa.float64()}),
         )
 
 
@@ -104,24 +112,18 @@ def summarize(
         k: Least rows of a class under the requirement.
         leaf_penalty: `zero` or `literal`.
     """
-    grouped = classes.groupBy("rows").agg(F.count(F.lit(1)).alias("classes")).toArrow()
-    sizes = dict(
-        sorted(zip(grouped["rows"].to_pylist(), grouped["classes"].to_pylist(), strict=True))
-    )
-    job = _Penalties(form, tuple(encodings), leaf_penalty)
-    read = classes.select(*form.bounds(classes, encodings, types), F.col("rows"))
+    job = _Sums(form, tuple(encodings), leaf_penalty)
+    read = classes.select(*form.bounds(encodings, types), F.col("rows"))
     sums = (
-        read.mapInArrow(lambda batches: job(batches), "attribute int, penalty double, loss double")
-        .groupBy("attribute")
-        .agg(F.sum("penalty").alias("penalty"), F.sum("loss").alias("loss"))
+        read.mapInArrow(lambda batches: job(batches), "kind int, key long, sum double")
+        .groupBy("kind", "key")
+        .agg(F.sum("sum").alias("sum"))
         .toArrow()
-        .to_pydict()
+        .to_pylist()
     )
-    by_attribute = {
-        j: (penalty, loss)
-        for j, penalty, loss in zip(sums["attribute"], sums["penalty"], sums["loss"], strict=True)
-    }
-    found = [by_attribute.get(j, (0.0, 0.0)) for j in range(len(encodings))]
+    found = {(row["kind"], row["key"]): row["sum"] for row in sums}
+    sizes = {key: round(n) for (kind, key), n in sorted(found.items()) if kind == _SIZE}
+    attributes = range(len(encodings))
     published = sum(size * count for size, count in sizes.items())
     return Summary(
         rows_in=rows_in,
@@ -130,6 +132,6 @@ def summarize(
         sizes=sizes,
         attributes=tuple(e.name for e in encodings),
         weights=tuple(e.weight for e in encodings),
-        penalties=tuple(penalty for penalty, _ in found),
-        losses=tuple(loss for _, loss in found),
+        penalties=tuple(found.get((_PENALTY, j), 0.0) for j in attributes),
+        losses=tuple(found.get((_LOSS, j), 0.0) for j in attributes),
     )
