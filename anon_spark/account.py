@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.sql import functions as F
 from rich.box import SIMPLE
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -58,23 +59,28 @@ def example_rows(release: Release, count: int = 5) -> list[RenderableType]:
         if column["role"] == "quasi_identifier"
         for name in column["published_as"]
     ]
-    quoted = ["`" + name.replace("`", "``") + "`" for name in keys]
-    found = release.data.dropDuplicates(keys).orderBy(*quoted).limit(count).toArrow()
-    table = Table(box=SIMPLE, pad_edge=False)
-    for name in found.column_names:
-        table.add_column(Text(name), overflow="fold")
-    for row in zip(*(column.to_pylist() for column in found.columns), strict=True):
-        table.add_row(*[Text("" if value is None else str(value)) for value in row])
-    return [Text(f"{found.num_rows} of the published rows"), table]
+    classes = release.data.dropDuplicates(keys)
+    # by a hash, so that the examples are neither all alike nor others at every run
+    by_hash = F.xxhash64(*[F.col("`" + name.replace("`", "``") + "`") for name in keys])
+    rows = classes.orderBy(by_hash).limit(count).toArrow()
+    table = Table(box=SIMPLE, pad_edge=False, show_header=False)
+    for name in rows.column_names:
+        values = rows[name].to_pylist()
+        table.add_row(Text(name), *[Text("" if v is None else str(v)) for v in values])
+    return [Text(f"{rows.num_rows} of the published rows, side by side"), table]
 
 
-def next_steps(release_path: str) -> list[RenderableType]:
+def next_steps(target: str) -> list[RenderableType]:
     """What to try after the demo."""
     return [
-        Text("Try next"),
-        Text(f"  anon-spark verify {release_path}        reads the files again and proves them"),
-        Text("  anon-spark plan conf/adult.yaml       says what a spec would do, writes nothing"),
-        Text("  anon-spark run conf/adult.yaml --set privacy.0.k=50"),
+        _facts(
+            [
+                (f"anon-spark verify {target}", "proves it again from its files"),
+                ("anon-spark plan conf/adult.yaml", "says what a spec would do; writes nothing"),
+                ("anon-spark run conf/adult.yaml --set privacy.0.k=50", "releases it, with k = 50"),
+            ],
+            title="Try next (conf/ is in the source folder)",
+        ),
     ]
 
 
@@ -112,8 +118,9 @@ def checks_account(checks: Sequence[Check]) -> list[RenderableType]:
     return [Text(line) for line in lines]
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> Table:
+def _facts(facts: Sequence[tuple[str, str]], title: str | None = None) -> Table:
     table = Table.grid(padding=(0, 2))
+    table.title, table.title_justify, table.title_style = title, "left", ""
     for name, value in facts:
         table.add_row(Text(name), Text(value, overflow="fold"))
     return table

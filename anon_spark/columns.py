@@ -229,4 +229,9 @@ def _category_value(value: SparkColumn, column: Column) -> SparkColumn:
         column.data_type, (T.BooleanType, T.CharType, T.VarcharType)
     ):
         return value.cast("string")
+    if isinstance(column.data_type, (T.FloatType, T.DoubleType)):
+        # one value each, whatever their bits: -0.0 is 0.0, and there are many NaN
+        nan = F.lit(float("nan")).cast(column.data_type)
+        zero = F.lit(0.0).cast(column.data_type)
+        return F.when(F.isnan(value), nan).otherwise(value + zero)
     return value

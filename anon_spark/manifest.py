@@ -52,7 +52,7 @@ def public_manifest(
         "proof": {
             key: value
             for key, value in asdict(proof).items()
-            if key not in {"rows", "seal", "parts"}
+            if key not in {"rows", "seal", "parts", "sizes", "sums"}
         },
         "metrics": metrics,
         "seed_commitment": commitment,

@@ -22,6 +22,7 @@ from anon_spark.privacy import Requirement
 
 SAMPLE_BUCKETS = 1 << 20
 PERSON_BUCKETS = 32_768  # bits of Spark's bitmap aggregate
+FEW_PERSONS = 40  # as many as 64 buckets surely tell in a part of thousands
 SAMPLE_ROWS_PER_PARTITION = 1_000
 FEWEST_SAMPLE_ROWS, MOST_SAMPLE_ROWS = 50_000, 500_000
 CELLS_PER_PARTITION = 4_000_000
@@ -117,21 +118,20 @@ def prepartition(
         )
     values = [F.col(e.column) for e in encodings]
     counts = _Counts(df, requirement, person)
-    leaf_rows, leaf_persons = counts.by(tree.route(values, F.lit), tree.leaves)
+    held = counts.by(tree.route(values, F.lit), tree.leaves)
 
     def eligible(leaves: list[int]) -> bool:
-        # persons may be in several leaves, so the union surely holds only as many as the fullest
-        return requirement.eligible(int(leaf_rows[leaves].sum()), int(leaf_persons[leaves].max()))
+        return requirement.eligible(int(held.rows[leaves].sum()), held.persons(leaves))
 
     least_rows = partition_rows // 8 if tree.leaves > 1 else 0
     sets = tree.merge(
-        leaf_rows, lambda leaves: leaf_rows[leaves].sum() >= least_rows and eligible(leaves)
+        held.rows, lambda leaves: held.rows[leaves].sum() >= least_rows and eligible(leaves)
     )
     if rows and len(sets) == 1 and not eligible(sets[0]):
         persons = counts.persons()
         if not requirement.eligible(rows, persons):
             raise RequirementError("; ".join(requirement.obstacles(rows, persons)))
-    sizes = [int(leaf_rows[leaves].sum()) for leaves in sets]
+    sizes = [int(held.rows[leaves].sum()) for leaves in sets]
     order = sorted(range(len(sets)), key=lambda s: (-sizes[s], sets[s]))
     sets, sizes = [sets[s] for s in order], [sizes[s] for s in order]
     chunks = [-(-size // partition_rows) if size > 2 * partition_rows else 1 for size in sizes]
@@ -139,12 +139,12 @@ def prepartition(
     placed = [[size] for size in sizes]
     if max(chunks) > 1:
         numbers = _route(tree, values, of_leaf, chunks, row_hash)
-        chunk_rows, chunk_persons = counts.by(numbers, sum(chunks))
+        chunk = counts.by(numbers, sum(chunks))
         at = 0
         for s, count in enumerate(chunks):
             here = range(at, at + count)
-            if all(requirement.eligible(int(chunk_rows[i]), int(chunk_persons[i])) for i in here):
-                placed[s] = [int(chunk_rows[i]) for i in here]
+            if all(requirement.eligible(int(chunk.rows[i]), chunk.persons([i])) for i in here):
+                placed[s] = [int(chunk.rows[i]) for i in here]
             else:
                 chunks[s] = 1
             at += count
@@ -173,46 +173,85 @@ def _route(
     return tree.route(values, at_leaf)
 
 
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What each of m parts of a table holds.
+
+    Args:
+        rows: Rows of every part, shape (m,).
+        known: Persons of every part, shape (m,), where they are counted one by one, else 0.
+        seen: Or persons of every part as bits, one for each bucket that some person falls into,
+            shape (m, bytes); None where they are counted.
+        missing: Rows that are a person of their own, shape (m,).
+    """
+
+    rows: NDArray[np.int64]
+    known: NDArray[np.int64]
+    seen: NDArray[np.uint8] | None
+    missing: NDArray[np.int64]
+
+    def persons(self, parts: list[int]) -> int:
+        """Persons of some parts together: at most their true number."""
+        missing = int(self.missing[parts].sum())
+        if self.seen is None:
+            # a person may be in several parts: all of them surely have as many as the fullest
+            return int(self.known[parts].max()) + missing
+        return int(np.bitwise_count(np.bitwise_or.reduce(self.seen[parts])).sum()) + missing
+
+
 class _Counts:
     """Counts rows exactly, and persons exactly or from below."""
 
     def __init__(self, df: DataFrame, requirement: Requirement, person: SparkColumn | None) -> None:
         self._df = df
         self._person = person if requirement.counts_persons else None
+        # 64 buckets tell few persons, and fast; where thousands are asked for, too many would fall
+        # into one bucket even of the large bitmap
+        self._few = requirement.least_rows <= FEW_PERSONS
         self._exact = requirement.least_rows > PERSON_BUCKETS // 4
 
-    def by(self, number: SparkColumn, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and persons for every value 0..count-1 of a column, shape (count,) each."""
+    def by(self, number: SparkColumn, count: int) -> _Held:
+        """What belongs to every value 0..count-1 of a column."""
         aggregates = [F.count(F.lit(1)).alias("rows")]
+        columns = [number.alias("number")]
         if self._person is not None:
-            aggregates.append(self._some_persons().alias("persons"))
-        grouped = self._df.select(number.alias("number"), *self._columns()).groupBy("number")
-        found = grouped.agg(*aggregates).toArrow()
+            columns.append(self._person.alias("person"))
+            aggregates.append(F.count_if(F.isnull("person")).alias("missing"))
+            aggregates.append(self._persons_of_part())
+        found = self._df.select(*columns).groupBy("number").agg(*aggregates).toArrow()
         at = found["number"].to_numpy()
-        rows = np.zeros(count, np.int64)
-        rows[at] = found["rows"].to_numpy()
+
+        def column(name: str) -> NDArray[np.int64]:
+            values = np.zeros(count, np.int64)
+            if name in found.column_names:
+                values[at] = found[name].to_numpy()
+            return values
+
+        rows = column("rows")
         if self._person is None:
-            return rows, rows
-        persons = np.zeros(count, np.int64)
-        persons[at] = found["persons"].to_numpy()
-        return rows, persons
+            # no row is in two parts
+            return _Held(rows, np.zeros(count, np.int64), None, rows)
+        seen = None
+        if not self._exact:
+            held = found["seen"].to_pylist()
+            seen = np.zeros((count, 8 if self._few else PERSON_BUCKETS // 8), np.uint8)
+            for place, bits in zip(at.tolist(), held, strict=True):
+                whole = bits if isinstance(bits, bytes) else np.int64(bits or 0).tobytes()
+                seen[place] = np.frombuffer(whole, np.uint8)
+        return _Held(rows, column("known"), seen, column("missing"))
+
+    def _persons_of_part(self) -> SparkColumn:
+        if self._exact:
+            return F.count_distinct("person").alias("known")
+        if self._few:
+            return F.expr("bit_or(shiftleft(1L, cast(pmod(person, 64) as int)))").alias("seen")
+        bucket = F.pmod(F.col("person"), F.lit(PERSON_BUCKETS))
+        return F.bitmap_construct_agg(bucket).alias("seen")
 
     def persons(self) -> int:
         """Persons of the whole table, exactly."""
         if self._person is None:
             return int(self._df.count())
-        found = self._df.select(*self._columns()).agg(self._all_persons().alias("persons"))
+        everyone = F.count_distinct("person") + F.count_if(F.isnull("person"))
+        found = self._df.select(self._person.alias("person")).agg(everyone.alias("persons"))
         return int(found.toArrow()["persons"][0].as_py())
-
-    def _columns(self) -> list[SparkColumn]:
-        return [] if self._person is None else [self._person.alias("person")]
-
-    def _all_persons(self) -> SparkColumn:
-        return F.count_distinct("person") + F.count_if(F.isnull("person"))
-
-    def _some_persons(self) -> SparkColumn:
-        """At most the number of persons: persons that fall into one bucket count as one."""
-        if self._exact:
-            return self._all_persons()
-        bucket = F.pmod(F.col("person"), F.lit(PERSON_BUCKETS))
-        return F.bitmap_count(F.bitmap_construct_agg(bucket)) + F.count_if(F.isnull("person"))

@@ -18,6 +18,7 @@ from anon_spark.columns import Column, Columns
 from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
+from anon_spark.packing import Range, as_integer, can_be_packed
 from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
@@ -33,12 +34,14 @@ class Profile:
         null_persons: Rows whose person is missing.
         encodings: How each quasi-identifier becomes codes, in the order of the columns.
         digest: Digest of the untouched columns, see `digest`.
+        ranges: Ranges of the columns that are integers at heart, under internal names.
     """
 
     rows: int
     null_persons: int
     encodings: tuple[Encoding, ...]
     digest: tuple[int, ...]
+    ranges: tuple[Range, ...]
 
 
 def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
@@ -82,6 +85,15 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
     aggregates = digest([F.col(c.internal) for c in columns.untouched if hashable(c)])
     if columns.person is not None:
         aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
+    ranged = [
+        c
+        for c in columns.all
+        if can_be_packed(c.data_type) and (c.role != "quasi_identifier" or c.is_number)
+    ]
+    for column in ranged:
+        integer = as_integer(F.col(column.internal), column.data_type)
+        aggregates.append(F.min(integer).alias(f"{column.internal}_least"))
+        aggregates.append(F.max(integer).alias(f"{column.internal}_most"))
     for column in columns.quasi_identifiers:
         name, value = column.internal, F.col(column.internal)
         aggregates.append(F.count_if(F.col(name).isNull()).alias(f"{name}_nulls"))
@@ -135,8 +147,11 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         if hierarchy is None:
             try:
                 hierarchy = _built_hierarchy(column, domains[name])
-            except ValueError as error:
-                problems.append(f"attributes.{column.name}.hierarchy: {error}")
+            except SpecError as error:
+                where = f"attributes.{column.name}" + (
+                    ".hierarchy" if column.attribute.hierarchy is not None else ""
+                )
+                problems += [f"{where}: {line}" for line in error.problems]
                 continue
         elif value_of(f"{name}_unknown"):
             hierarchy = hierarchy.with_unknown()
@@ -150,6 +165,14 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         null_persons=value_of("null_persons") if columns.person is not None else 0,
         encodings=tuple(encodings),
         digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest_")),
+        ranges=tuple(
+            Range(
+                column.internal,
+                column.data_type,
+                *(found[f"{column.internal}_{end}"][0].as_py() or 0 for end in ("least", "most")),
+            )
+            for column in ranged
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anon_spark.errors import DataError
@@ -61,7 +61,7 @@ def read_movielens(
         fails the job that reads it.
     """
     frame = _lines(spark, paths, options)
-    line = _line()
+    line = F.rtrim(F.col("value"), F.lit(" \t\r"))
     rating = line.rlike(r"^[0-9]{1,9}(,|::)[0-9]{1,9}\1[0-9](\.[0-9])?\1[0-9]{1,11}\z")
     other = line.rlike(r"(?i)^(userId(,|::)movieId\2rating\2timestamp)?\z")
     message = F.concat(
@@ -98,46 +98,87 @@ def read_netflix_prize(
         DataError: Lines are neither header, rating nor blank, or come before any header; names
             the file and how many lines.
     """
-    frame = _lines(spark, paths, options)
-    line = _line()
-    is_rating = line.rlike(r"^[0-9]{1,9},[1-5],(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}\z")
-    fields = F.split(line, ",")
-    day = F.when(is_rating, fields[2].try_cast("date"))
-    movie = F.when(line.rlike(r"^[0-9]{1,9}:\z"), F.rtrim(line, F.lit(":")).cast("int"))
-    kind = F.when(movie.isNotNull(), _HEADER).when(day.isNotNull(), _RATING)
-    lines = frame.select(
+    lines = _lines(spark, paths, options).select(
         # A number instead of the path, which would be longer than the line itself.
         F.xxhash64(F.col("_metadata.file_path")).alias("file"),
-        F.col("_metadata.file_name").alias("file_name"),
         F.col("_metadata.file_block_start").alias("block"),
-        kind.when(line == "", _BLANK).otherwise(_BAD).alias("kind"),
-        (F.octet_length("value") + 1).cast("bigint").alias("size"),
-        F.coalesce(movie, F.lit(0)).alias("movie"),
-        F.when(day.isNotNull(), fields[0].cast("int")).alias("user_id"),
-        F.when(day.isNotNull(), fields[1].cast("tinyint")).alias("rating"),
-        day.alias("day"),
+        F.col("value").cast("binary").alias("value"),
+        F.col("_metadata.file_name").alias("file_name"),
     )
-    notes = lines.select("file", "block", "kind", "movie", "size").mapInArrow(_note_headers, _NOTES)
-    headers = _Headers.of(notes.toArrow(), lines)
-    return (
-        lines.where(F.col("kind") != _BLANK)
-        .select("file", "block", "kind", "movie", "user_id", "rating", "day")
-        .mapInArrow(partial(_fill_movies, headers), _RATINGS)
-    )
+    columns = lines.drop("file_name")
+    headers = _Headers.of(columns.mapInArrow(_note_headers, _NOTES).toArrow(), lines)
+    return columns.mapInArrow(partial(_fill_movies, headers), _RATINGS)
 
 
-def _line() -> Column:
-    return F.rtrim(F.col("value"), F.lit(" \t\r"))
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a batch, in order, as numbers.
 
+    Args:
+        kind: _HEADER, _RATING, _BLANK or _BAD.
+        size: Bytes, with the LF.
+        number: Movie of a header, user of a rating.
+        rating: Rating, 1 to 5.
+        day: Days since 1970.
+    """
 
-def _integers(batch: pa.RecordBatch, name: str) -> Int64s:
-    column: Int64s = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
-    return column
+    kind: Int64s
+    size: Int64s
+    number: Int64s
+    rating: Int64s
+    day: Int64s
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> "_Lines":
+        """Reads the bytes of all lines at once, column by column of the text."""
+        value = batch.column("value").cast(pa.large_binary())
+        _, ends, content = value.buffers()
+        ends = np.frombuffer(ends, np.int64)[value.offset : value.offset + len(value) + 1]
+        text = np.frombuffer(content or b"", np.uint8)
+        text = text if len(text) else np.zeros(1, np.uint8)
+        start, end = ends[:-1], ends[1:].copy()
+        rows = np.flatnonzero(end > start)
+        while len(rows):  # white space at the end, above all CR
+            rows = rows[np.isin(text[end[rows] - 1], [9, 13, 32])]
+            end[rows] -= 1
+            rows = rows[end[rows] > start[rows]]
+
+        def at(place: Int64s) -> Int64s:
+            # Places before the line only occur where another condition has failed.
+            return text[np.maximum(place, 0)].astype(np.int64)
+
+        def number(first: Int64s, last: Int64s, most: int) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+            """The number from ``first`` to before ``last``; whether it has 1 to ``most`` digits."""
+            total = np.zeros(len(first), np.int64)
+            valid = (last > first) & (last - first <= most)
+            for i in range(most):
+                here = last - 1 - i >= first
+                digit = np.where(here, at(last - 1 - i) - ord("0"), 0)
+                valid &= (digit >= 0) & (digit <= 9)
+                total += digit * 10**i
+            return total, valid
+
+        colon = (end > start) & (at(end - 1) == ord(":"))
+        head, valid = number(start, np.where(colon, end - 1, end - 13), 9)
+        rating = at(end - 12) - ord("0")
+        (year, ok_year), (month, ok_month), (day, ok_day) = (
+            number(end - before, end - before + width, width)
+            for before, width in ((10, 4), (5, 2), (2, 2))
+        )
+        months = (year - 1970) * 12 + month - 1
+        days = months.astype("datetime64[M]").astype("datetime64[D]") + (day - 1)
+        is_rating = valid & ~colon & ok_year & ok_month & ok_day & (year > 0)
+        is_rating &= (rating >= 1) & (rating <= 5) & (month >= 1) & (month <= 12) & (day >= 1)
+        is_rating &= days.astype("datetime64[M]").astype(np.int64) == months
+        for before, sign in ((13, ","), (11, ","), (6, "-"), (3, "-")):
+            is_rating &= at(end - before) == ord(sign)
+        kind = np.select([end == start, colon & valid, is_rating], [_BLANK, _HEADER, _RATING], _BAD)
+        return cls(kind, ends[1:] - start + 1, head, rating, days.astype(np.int64))
 
 
 def _runs(batch: pa.RecordBatch) -> tuple[Int64s, Int64s, Int64s]:
     """Where in a batch another split begins, and file and start of each of these splits."""
-    file, block = _integers(batch, "file"), _integers(batch, "block")
+    file, block = (batch.column(name).to_numpy() for name in ("file", "block"))
     new = (file[1:] != file[:-1]) | (block[1:] != block[:-1])
     begins = np.flatnonzero(np.concatenate([[True], new]))
     return begins, file[begins], block[begins]
@@ -151,7 +192,8 @@ def _note_headers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         if not batch.num_rows:
             continue
         begins, file, block = _runs(batch)
-        kind, size = _integers(batch, "kind"), _integers(batch, "size")
+        lines = _Lines.of(batch)
+        kind, size = lines.kind, lines.size
         run = np.zeros(len(kind), np.int64)
         run[begins[1:]] = 1
         run = np.cumsum(run)
@@ -172,7 +214,7 @@ def _note_headers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
                 "file": np.concatenate([file[run[at]], file]),
                 "block": np.concatenate([block[run[at]], block]),
                 "offset": np.concatenate([offset[at], none - 1]),
-                "movie": np.concatenate([_integers(batch, "movie")[at], none]).astype(np.int32),
+                "movie": np.concatenate([lines.number[at], none]).astype(np.int32),
                 "size": np.concatenate([zero, sizes]),
                 "bad": np.concatenate([zero, np.add.reduceat((kind == _BAD).astype(int), begins)]),
                 "early": np.concatenate([zero, np.add.reduceat(early.astype(int), begins)]),
@@ -272,7 +314,8 @@ def _fill_movies(headers: _Headers, batches: Iterator[pa.RecordBatch]) -> Iterat
         if not batch.num_rows:
             continue
         begins, file, block = _runs(batch)
-        kind, movie = _integers(batch, "kind"), _integers(batch, "movie")
+        lines = _Lines.of(batch)
+        kind, movie = lines.kind, lines.number.copy()
         inherited = headers.before(file, block)
         if split == (file[0], block[0]):
             inherited[0] = last
@@ -285,13 +328,12 @@ def _fill_movies(headers: _Headers, batches: Iterator[pa.RecordBatch]) -> Iterat
         rows = np.flatnonzero(kind == _RATING)
         if (kind == _BAD).any() or (movie[rows] < 0).any():
             raise DataError("netflix-prize: the files have changed since they were first read")
-        kept = batch.take(pa.array(rows))
         yield pa.RecordBatch.from_arrays(
             [
-                kept.column("user_id"),
+                pa.array(lines.number[rows].astype(np.int32)),
                 pa.array(movie[rows].astype(np.int32)),
-                kept.column("rating"),
-                kept.column("day"),
+                pa.array(lines.rating[rows].astype(np.int8)),
+                pa.array(lines.day[rows].astype(np.int32), pa.date32()),
             ],
             names=["user_id", "movie_id", "rating", "day"],
         )

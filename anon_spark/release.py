@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark import storage, verification
+from anon_spark import packing, storage, verification
 from anon_spark.columns import Column, Columns, resolve
 from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
 from anon_spark.manifest import dumps, private_manifest, public_manifest
@@ -195,18 +195,14 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         say("proving the requirement from the files")
         names = _published_names(prepared)
         untouched = [F.col(c.internal) for c in prepared.columns.untouched if hashable(c)]
-        classes = verification.class_table(published, names, digest(untouched)).persist()
-        try:
-            evidence = None
-            if prepared.has_person:
-                form, encodings = spec.release.form, prepared.profile.encodings
-                evidence = form.evidence(staged, encodings)
-            proof = verification.prove(classes, evidence, names, prepared.requirement)
-            _prove_rows(prepared, classes, proof)
-            say("measuring utility")
-            metrics, summary = _measure(prepared, classes)
-        finally:
-            classes.unpersist()
+        classes = verification.class_table(published, names, digest(untouched))
+        evidence = None
+        if prepared.has_person:
+            evidence = spec.release.form.evidence(staged, prepared.profile.encodings)
+        proof = verification.prove(classes, evidence, names, prepared.requirement)
+        _prove_rows(prepared, proof)
+        say("measuring utility")
+        metrics, summary = _measure(prepared, staged, proof)
         nonce = secrets.token_bytes(32)
         manifest = public_manifest(
             release_id,
@@ -284,6 +280,14 @@ def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Stagi
     form = prepared.spec.release.form
     untouched = [prepared.table.schema[c.internal] for c in columns.untouched]
     schema = staged_schema(form, encodings, prepared.types, untouched, persons=prepared.has_person)
+    ranges = [
+        replace(known, name=PERSON, data_type=T.LongType())
+        if columns.person is not None and known.name == columns.person.internal
+        else known
+        for known in prepared.profile.ranges
+    ]
+    ranges.append(packing.Range(PARTITION, T.IntegerType(), 0, len(cut.rows) - 1))
+    slots = packing.plan(k for k in ranges if k.name != PERSON or prepared.has_person)
     job = LocalJob(
         encodings=encodings,
         untouched=tuple(c.internal for c in columns.untouched),
@@ -295,6 +299,7 @@ def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Stagi
         expected=cut.rows,
         persons=prepared.has_person,
         most_persons=max(MOST_PERSONS_LISTED, 2 * prepared.requirement.least_rows),
+        slots=slots,
     )
     routed = prepared.table.withColumn(PARTITION, cut.partition)
     hashed = [
@@ -306,12 +311,20 @@ def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Stagi
         routed = routed.withColumn(ROW_HASH, F.xxhash64(*hashed))
     if not prepared.has_person:
         routed = routed.drop(PERSON)
-    grouped = routed.repartitionById(len(cut.rows), F.col(PARTITION)).mapInArrow(
+    types = {known.name: known.data_type for known in ranges}
+    integers = {s.name: packing.as_integer(F.col(s.name), types[s.name]) for s in slots}
+    packed = routed.select(
+        *packing.words(slots, integers), *[name for name in routed.columns if name not in integers]
+    )
+    number = packing.extract(next(s for s in slots if s.name == PARTITION)).cast("int")
+    grouped = packed.repartitionById(len(cut.rows), number).mapInArrow(
         lambda batches: job(batches), schema
     )
     path = staging.path("staged", private=True)
     with _worker_errors():
-        grouped.write.parquet(path)
+        # every token is another: a dictionary of them only costs time
+        plain = "parquet.enable.dictionary#persons.list.element"
+        grouped.write.option(plain, "false").parquet(path)
     return prepared.table.sparkSession.read.schema(schema).parquet(path)
 
 
@@ -336,23 +349,22 @@ def _published_names(prepared: Prepared) -> list[str]:
     return [name for e in prepared.profile.encodings for name in form.internal_names(e)]
 
 
-def _prove_rows(prepared: Prepared, classes: DataFrame, proof: Proof) -> None:
+def _prove_rows(prepared: Prepared, proof: Proof) -> None:
     """Proves that no row was lost or doubled and that the untouched columns are unaltered."""
-    sums = [F.sum(name).alias(name) for name in classes.columns if name.startswith("digest_")]
-    found = classes.agg(*sums).toArrow().to_pylist()[0]
-    if tuple(value or 0 for value in found.values()) != prepared.profile.digest:
+    found = proof.sums or (0,) * len(prepared.profile.digest)
+    if found != prepared.profile.digest:
         raise RequirementError(
             f"the proof failed: {proof.rows} rows were written of {prepared.profile.rows}, or "
             "columns that must stay as they are were altered; nothing was published"
         )
 
 
-def _measure(prepared: Prepared, classes: DataFrame) -> tuple[dict[str, Any], Summary]:
+def _measure(prepared: Prepared, staged: DataFrame, proof: Proof) -> tuple[dict[str, Any], Summary]:
     summary = summarize(
-        classes,
+        staged,
+        proof.sizes,
         prepared.spec.release.form,
         prepared.profile.encodings,
-        prepared.types,
         rows_in=prepared.profile.rows,
         k=prepared.requirement.least_rows,
         leaf_penalty=prepared.spec.leaf_penalty,

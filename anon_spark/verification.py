@@ -5,7 +5,7 @@ and NaN being values like others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -29,6 +29,8 @@ class Proof:
         levels: For every privacy model: its parameters, the level achieved, whether it holds.
         seal: Digest of the classes and their sizes.
         parts: Rows of the table that only continue a class.
+        sizes: For every class size, how many classes have it.
+        sums: Totals of what else the table of classes holds.
     """
 
     rows: int
@@ -38,6 +40,8 @@ class Proof:
     levels: tuple[dict[str, Any], ...]
     seal: int
     parts: int = 0
+    sizes: dict[int, int] = field(default_factory=dict)
+    sums: tuple[int, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -108,37 +112,49 @@ def examine(
     """
     counted = classes if persons else classes.withColumn("persons", F.col("rows"))
     seal = F.col("rows") * F.pmod(F.xxhash64(*names), F.lit(1 << 31))
-    found = (
-        counted.agg(
-            F.coalesce(F.sum("rows"), F.lit(0)).alias("rows"),
+    others = [name for name in classes.columns if name not in {*names, "rows", "persons"}]
+    # by size first: few rows, from which all else follows, the distribution of sizes included
+    by_size = (
+        counted.groupBy("rows")
+        .agg(
             F.count(F.lit(1)).alias("classes"),
-            F.min("rows").alias("smallest_rows"),
             F.min("persons").alias("smallest_persons"),
-            F.coalesce(F.sum(seal), F.lit(0)).alias("seal"),
+            F.sum(seal).alias("seal"),
             F.count_if(F.isnull("persons")).alias("parts"),
-            *[F.expr(model.level).alias(f"level_{i}") for i, model in enumerate(models)],
+            *[F.min(F.expr(model.level)).alias(f"level_{i}") for i, model in enumerate(models)],
+            *[F.sum(name).alias(name) for name in others],
         )
         .toArrow()
-        .to_pylist()[0]
+        .to_pylist()
     )
+
+    def least(name: str) -> int | None:
+        return min((row[name] for row in by_size if row[name] is not None), default=None)
+
+    def total(name: str) -> int:
+        return sum(row[name] for row in by_size)
+
+    achieved = [least(f"level_{i}") for i in range(len(models))]
     levels = tuple(
         {
             "model": model.name,
             "required": model.k,
             "unit": "persons" if persons and model.unit != "rows" else "rows",
-            "achieved": found[f"level_{i}"],
-            "holds": model.holds(found[f"level_{i}"]),
+            "achieved": level,
+            "holds": model.holds(level),
         }
-        for i, model in enumerate(models)
+        for model, level in zip(models, achieved, strict=True)
     )
     return Proof(
-        rows=found["rows"],
-        classes=found["classes"],
-        smallest_rows=found["smallest_rows"],
-        smallest_persons=found["smallest_persons"] if persons else None,
+        rows=sum(row["rows"] * row["classes"] for row in by_size),
+        classes=total("classes"),
+        smallest_rows=least("rows"),
+        smallest_persons=least("smallest_persons") if persons else None,
         levels=levels,
-        seal=found["seal"],
-        parts=found["parts"],
+        seal=total("seal"),
+        parts=total("parts"),
+        sizes={row["rows"]: row["classes"] for row in sorted(by_size, key=lambda r: r["rows"])},
+        sums=tuple(total(name) for name in others),
     )
 
 
@@ -177,13 +193,10 @@ def prove(
                 "the proof failed: the published classes are not those whose persons were counted; "
                 "nothing was published"
             )
-        proof = Proof(
-            rows=by_rows.rows,
-            classes=by_rows.classes,
-            smallest_rows=by_rows.smallest_rows,
+        proof = replace(
+            by_rows,
             smallest_persons=by_persons.smallest_persons,
             levels=(*by_rows.levels, *by_persons.levels),
-            seal=by_rows.seal,
         )
     if not proof.holds:
         raise RequirementError(f"the proof failed ({proof.failures()}); nothing was published")

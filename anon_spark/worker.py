@@ -18,6 +18,7 @@ from anon_spark.block import Block
 from anon_spark.encoding import Encoding
 from anon_spark.errors import DataError, RequirementError
 from anon_spark.grouping import LocalAlgorithm
+from anon_spark.packing import Slot, unpack
 from anon_spark.privacy import Requirement
 from anon_spark.publishing import PublicationForm
 from anon_spark.publishing.classes import Classes, arrange, distinct
@@ -45,6 +46,7 @@ class LocalJob:
         expected: Rows of every partition as counted before.
         persons: Whether the table has a person column.
         most_persons: Most persons of a class that the staging table lists.
+        slots: Columns that come packed into words.
     """
 
     encodings: tuple[Encoding, ...]
@@ -57,16 +59,20 @@ class LocalJob:
     expected: tuple[int, ...]
     persons: bool
     most_persons: int
+    slots: tuple[Slot, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The staged rows of the partitions that a task holds."""
         received = list(batches)
         if not received:
             return
-        table = pa.Table.from_batches(received)
+        table = unpack(pa.Table.from_batches(received), self.slots)
         received.clear()
-        for partition in pc.unique(table[PARTITION]).to_pylist():
-            rows = table.filter(pc.equal(table[PARTITION], partition))
+        partitions = pc.unique(table[PARTITION]).to_pylist()
+        for partition in partitions:
+            # usually one partition a task; Spark may still have put several together
+            one = len(partitions) == 1
+            rows = table if one else table.filter(pc.equal(table[PARTITION], partition))
             if rows.num_rows != self.expected[partition]:
                 raise DataError(
                     f"partition {partition} holds {rows.num_rows} rows where "
@@ -78,16 +84,19 @@ class LocalJob:
     def stage(self, table: pa.Table, partition: int) -> Iterator[pa.RecordBatch]:
         """Groups the rows of one partition and stages its classes."""
         codes = np.column_stack([e.codes(table[e.column]) for e in self.encodings])
-        person = _persons(table[PERSON], partition) if self.persons else None
+        person = _persons(table[PERSON]) if self.persons else None
         canonical = np.argsort(self._row_keys(table, codes, person), kind="stable")
         codes = codes[canonical]
+        if person is not None:
+            missing = table[PERSON].is_null().to_numpy(zero_copy_only=False)[canonical]
+            person = _told_apart(person[canonical], missing, partition)
         block = Block(
             qi=codes,
             weight=np.array([e.weight for e in self.encodings]),
             extent=np.array([e.extent for e in self.encodings]),
             hierarchies=tuple(e.hierarchy for e in self.encodings),
             sensitive=np.empty((len(codes), 0), np.int32),
-            person=None if person is None else _dense(person)[canonical],
+            person=None if person is None else _dense(person),
         )
         if block.person is not None and not self.requirement.eligible(
             block.rows, int(block.person.max()) + 1
@@ -101,7 +110,7 @@ class LocalJob:
         if block.person is not None and person is not None:
             places, at = self._distinct(block.person, classes)
             # pseudonyms: a permutation of 64-bit integers that only the secret undoes
-            shown = _mix(person[canonical][classes.order[at]], self._key("persons"))
+            shown = _mix(person[classes.order[at]], self._key("persons"))
             tokens = pa.ListArray.from_arrays(
                 pa.array(places, pa.int32()), pa.array(shown.view(np.int64))
             )
@@ -193,18 +202,27 @@ def staged_schema(
     return T.StructType(fields)
 
 
-def _persons(column: pa.ChunkedArray, partition: int) -> NDArray[np.uint64]:
-    """Tokens of the persons, shape (n,); every missing one is a person of its own."""
+def _persons(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Tokens of the persons, shape (n,); missing ones share one."""
     tokens = column.fill_null(0).to_numpy().astype(np.int64).view(np.uint64).copy()
     if column.null_count:
-        missing = np.flatnonzero(column.is_null().to_numpy())
-        own = _mix(np.arange(len(missing), dtype=np.uint64), np.uint64(partition + 1))
-        tokens[missing] = own
+        tokens[column.is_null().to_numpy()] = 0x9E3779B97F4A7C15
+    return tokens
+
+
+def _told_apart(
+    tokens: NDArray[np.uint64], missing: NDArray[np.bool_], partition: int
+) -> NDArray[np.uint64]:
+    """The tokens, where every missing person is a person of its own; numbered in their order."""
+    count = int(missing.sum())
+    # a mixed state: small numbers of two partitions would meet when combined
+    state = _mix(np.array([partition], np.uint64), np.uint64(0))
+    tokens[missing] = _mix(np.arange(count, dtype=np.uint64), state)
     return tokens
 
 
 def _dense(tokens: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Codes 0..p-1 for tokens, shape (n,)."""
+    """Codes 0..p-1 for tokens in the order in which they first occur, shape (n,)."""
     indices = pa.array(tokens).dictionary_encode().indices
     return indices.to_numpy(zero_copy_only=False).astype(np.int64)
 

@@ -74,7 +74,11 @@ def make_block(
 
 @st.composite
 def blocks(
-    draw: st.DrawFn, least: int = 0, most: int = 40, attributes: int = 4, persons: bool | None = None
+    draw: st.DrawFn,
+    least: int = 0,
+    most: int = 40,
+    attributes: int = 4,
+    persons: bool | None = None,
 ) -> Block:
     """A block of `least` to `most` rows: numbers and categories, ties, and often persons."""
     n = draw(st.integers(least, most))

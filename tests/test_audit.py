@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -62,7 +61,9 @@ def edit_data(release: Path, change) -> None:
     table = pq.read_table(data)
     shutil.rmtree(data)
     data.mkdir()
-    pq.write_table(change(table), data / "part-0.parquet")
+    # Spark keeps its own schema in the metadata, which would outlive the edit
+    edited = change(table).replace_schema_metadata(None)
+    pq.write_table(edited, data / "part-0.parquet")
 
 
 def edit_manifest(release: Path, change) -> None:
@@ -256,4 +257,4 @@ def test_nan_null_and_empty_are_three_values(spark, tmp_path):
     pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), tmp_path / "t.parquet")
     audit = anon_spark.verify(str(tmp_path / "t.parquet"), spark, quasi_identifiers=["x"], k=2)
     assert (audit.proof.classes, audit.proof.smallest_rows) == (4, 2)
-    assert pc.sum(pa.array([2] * 4)).as_py() == audit.proof.rows
+    assert audit.proof.rows == 8

@@ -45,8 +45,8 @@ class KAnonymity:
 
     @property
     def level(self) -> str:
-        """SQL aggregate over a table of classes (`rows`, `persons`): the level that it achieves."""
-        return "min(rows)" if self.unit == "rows" else "min(persons)"
+        """SQL for the level of one class (columns `rows`, `persons`); a table's is the least."""
+        return "rows" if self.unit == "rows" else "persons"
 
     def holds(self, level: float | None) -> bool:
         """Whether a published table of that level satisfies the model; an empty table does."""
@@ -54,7 +54,7 @@ class KAnonymity:
 
     def obstacle(self, rows: int, persons: int) -> str:
         """Why a table of so many rows and persons cannot satisfy the model, and what would."""
-        unit = self.unit or "rows"
+        unit = self.unit or ("rows" if persons == rows else "persons")
         count = rows if unit == "rows" else persons
         return (
             f"k_anonymity: the table holds {count} {unit}, fewer than k = {self.k}; "

@@ -19,8 +19,6 @@ from anon_spark.publishing.classes import Classes, extremes
 SUPPRESSED = "*"
 """What a label says where nothing is told of an attribute."""
 
-_INTERVAL = r"^\[(.*), (.*)\]$"
-
 
 @dataclass(frozen=True)
 class Generalized:
@@ -50,16 +48,22 @@ class Generalized:
         bounds = (f"{base}_lo", f"{base}_hi")
         return (*bounds, f"{base}_missing") if encoding.nulls else bounds
 
-    def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
-        """Columns of the staging table for a quasi-identifier of a Spark type."""
+    def staged_names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Columns of the staging table for a quasi-identifier."""
         name = encoding.column
         if isinstance(encoding, Category):
-            label: T.DataType = T.StringType()
-            return [T.StructField(name, T.ArrayType(label) if self.category == "set" else label)]
+            return (name,)
+        return (f"{name}_lo", f"{name}_hi", f"{name}_missing")
+
+    def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
+        """The same with their types, for a quasi-identifier of a Spark type."""
+        kinds: tuple[T.DataType, ...] = (data_type, data_type, T.BooleanType())
+        if isinstance(encoding, Category):
+            text = T.StringType()
+            kinds = (T.ArrayType(text) if self.category == "set" else text,)
         return [
-            T.StructField(f"{name}_lo", data_type),
-            T.StructField(f"{name}_hi", data_type),
-            T.StructField(f"{name}_missing", T.BooleanType()),
+            T.StructField(name, kind)
+            for name, kind in zip(self.staged_names(encoding), kinds, strict=True)
         ]
 
     def stage(
@@ -132,41 +136,6 @@ class Generalized:
         )
         return {name: text}
 
-    def bounds(
-        self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
-    ) -> list[SparkColumn]:
-        """Reads published columns back: numbers as in `staged_fields`, categories as they are."""
-        columns = []
-        for encoding, data_type in zip(encodings, types, strict=True):
-            name = encoding.column
-            if isinstance(encoding, Category):
-                columns.append(F.col(name))
-            elif self.interval == "bounds":
-                columns += [F.col(f"{name}_lo"), F.col(f"{name}_hi")]
-                columns.append(
-                    F.col(f"{name}_missing")
-                    if encoding.nulls
-                    else F.when(F.col(f"{name}_lo").isNotNull(), F.lit(False)).alias(
-                        f"{name}_missing"
-                    )
-                )
-            else:
-                text = F.col(name)
-                single = F.when(text != SUPPRESSED, text)
-                ends = [
-                    F.when(text.startswith("["), F.regexp_extract(text, _INTERVAL, end)).otherwise(
-                        single
-                    )
-                    for end in (1, 2)
-                ]
-                missing = F.when(text.isNull(), F.lit(True)).when(text != SUPPRESSED, F.lit(False))
-                columns += [
-                    ends[0].cast(data_type).alias(f"{name}_lo"),
-                    ends[1].cast(data_type).alias(f"{name}_hi"),
-                    missing.alias(f"{name}_missing"),
-                ]
-        return columns
-
     def penalties(
         self, encoding: Encoding, read: pa.RecordBatch, leaf_penalty: str
     ) -> NDArray[np.float64]:
@@ -174,7 +143,7 @@ class Generalized:
 
         Args:
             encoding: The quasi-identifier.
-            read: Columns as `bounds` gives them.
+            read: Columns of the staging table.
             leaf_penalty: `zero` or `literal`: whether a single category costs 0 or 1/|A|.
         """
         name = encoding.column
@@ -201,7 +170,7 @@ def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
     """The text of a bound; of an instant with its offset, since one hour a year comes twice."""
     kind = encoding.low.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        stamp = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSSxxx")
+        stamp = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSSxxxxx")
         return F.regexp_replace(stamp, r"\.000000", "")
     return value.cast("string")
 

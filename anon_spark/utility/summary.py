@@ -1,6 +1,5 @@
 """What utility metrics are computed from: class sizes and certainty penalties, summed by Spark."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,12 +7,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from anon_spark.encoding import Category, Encoding
 from anon_spark.publishing import PublicationForm
-
-_SIZE, _PENALTY, _LOSS = range(3)  # kinds of sums
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Counts sizes and sums penalties and losses over batches of classes; sent to workers."""
+    """Sums penalties and losses over batches of classes; sent to workers."""
 
     form: PublicationForm
     encodings: tuple[Encoding, ...]
@@ -61,23 +57,14 @@ class _Sums:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = np.zeros((2, len(self.encodings)))
-        sizes: Counter[int] = Counter()
         for batch in batches:
-            size, classes = np.unique(batch["rows"].to_numpy(), return_counts=True)
-            sizes.update(dict(zip(size.tolist(), classes.tolist(), strict=True)))
-            rows = batch["rows"].to_numpy().astype(np.float64)
+            rows = batch["size"].to_numpy().astype(np.float64)
             for j, encoding in enumerate(self.encodings):
                 penalty = self.form.penalties(encoding, batch, self.leaf_penalty)
                 sums[0, j] += penalty @ rows
                 sums[1, j] += _loss(encoding, self.form, batch, penalty) @ rows
-        attributes = range(len(self.encodings))
         yield pa.RecordBatch.from_pydict(
-            {
-                "kind": [_SIZE] * len(sizes) + [_PENALTY] * len(sums.T) + [_LOSS] * len(sums.T),
-                "key": [*sizes, *attributes, *attributes],
-                "sum": [float(count) for count in sizes.values()] + sums.ravel().tolist(),
-            },
-            schema=pa.schema({"kind": pa.int32(), "key": pa.int64(), "sum": pa.float64()}),
+            {"attribute": np.arange(sums.shape[1]), "penalty": sums[0], "loss": sums[1]}
         )
 
 
@@ -92,38 +79,38 @@ def _loss(
 
 
 def summarize(
-    classes: DataFrame,
+    staged: DataFrame,
+    sizes: dict[int, int],
     form: PublicationForm,
     encodings: Sequence[Encoding],
-    types: Sequence[T.DataType],
     *,
     rows_in: int,
     k: int,
     leaf_penalty: str,
 ) -> Summary:
-    """Sums class sizes and penalties over the classes of a published table.
+    """Sums penalties over the classes of a release.
 
     Args:
-        classes: The published quasi-identifiers under internal names, and `rows`.
+        staged: The classes as the form stages them, and their `size`.
+        sizes: For every size, how many published classes have it.
         form: The form in which they are published.
         encodings: The quasi-identifiers.
-        types: Their Spark types.
         rows_in: Rows of the source.
         k: Least rows of a class under the requirement.
         leaf_penalty: `zero` or `literal`.
     """
     job = _Sums(form, tuple(encodings), leaf_penalty)
-    read = classes.select(*form.bounds(encodings, types), F.col("rows"))
+    columns = [name for encoding in encodings for name in form.staged_names(encoding)]
     sums = (
-        read.mapInArrow(lambda batches: job(batches), "kind int, key long, sum double")
-        .groupBy("kind", "key")
-        .agg(F.sum("sum").alias("sum"))
+        staged.select(*columns, "size")
+        .mapInArrow(lambda batches: job(batches), "attribute long, penalty double, loss double")
+        .groupBy("attribute")
+        .agg(F.sum("penalty").alias("penalty"), F.sum("loss").alias("loss"))
         .toArrow()
         .to_pylist()
     )
-    found = {(row["kind"], row["key"]): row["sum"] for row in sums}
-    sizes = {key: round(n) for (kind, key), n in sorted(found.items()) if kind == _SIZE}
-    attributes = range(len(encodings))
+    by_attribute = {row["attribute"]: (row["penalty"], row["loss"]) for row in sums}
+    found = [by_attribute.get(j, (0.0, 0.0)) for j in range(len(encodings))]
     published = sum(size * count for size, count in sizes.items())
     return Summary(
         rows_in=rows_in,
@@ -132,6 +119,6 @@ def summarize(
         sizes=sizes,
         attributes=tuple(e.name for e in encodings),
         weights=tuple(e.weight for e in encodings),
-        penalties=tuple(found.get((_PENALTY, j), 0.0) for j in attributes),
-        losses=tuple(found.get((_LOSS, j), 0.0) for j in attributes),
+        penalties=tuple(penalty for penalty, _ in found),
+        losses=tuple(loss for _, loss in found),
     )

@@ -1,11 +1,12 @@
-"""A real Spark cluster on loopback: a standalone master and two workers of the installed PySpark."""
+"""A real Spark cluster on loopback: the installed PySpark's standalone master and two workers."""
 
 import os
 import re
 import signal
 import subprocess
-import sys
+import sysconfig
 import time
+import venv
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -48,6 +49,7 @@ class Cluster:
         for setting in (
             "spark.ui.enabled=false",
             "spark.executor.memory=1g",
+            "spark.scheduler.minRegisteredResourcesRatio=1.0",  # both workers take part
             "spark.sql.shuffle.partitions=2",
             "spark.sql.session.timeZone=UTC",
         ):
@@ -69,10 +71,11 @@ def running_cluster(folder: Path, java_home: Path) -> Iterator[Cluster]:
     for name in ("conf", "tmp", "logs"):
         (folder / name).mkdir()
     package = zip_package(folder / "anon_spark.zip")
+    python = bare_python(folder / "python")
     environment = {
         **_without_spark_settings(os.environ),
         "JAVA_HOME": str(java_home),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
         "SPARK_CONF_DIR": str(folder / "conf"),
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -106,6 +109,18 @@ def zip_package(path: Path) -> Path:
             if item.is_file() and "__pycache__" not in item.parts:
                 file.write(item, item.relative_to(home.parent))
     return path
+
+
+def bare_python(folder: Path) -> Path:
+    """A Python with the libraries of this one, but not what `pip install -e` adds to it."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    python = folder / "bin/python"
+    scheme = {"base": str(folder), "platbase": str(folder)}
+    # The folders that a .pth file names are not searched for .pth files themselves.
+    own = Path(sysconfig.get_path("purelib", "venv", scheme))
+    shared = dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    (own / "libraries.pth").write_text("\n".join(shared))
+    return python
 
 
 def wait_for(log: Path, pattern: str) -> str:

@@ -1,0 +1,131 @@
+"""The jobs through spark-submit on a real cluster, the package shipped as a zip."""
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from standalone import JOBS, Cluster
+from visits import latest, multiset, published, spec_of, visits, visits_spec, write_visits
+
+from anon_spark.release import anonymize
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+
+ROWS = 60_000
+PARTITION_ROWS = 10_000
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_visits(tmp_path_factory.mktemp("submitted") / "visits", visits(ROWS))
+
+
+@pytest.fixture(scope="module")
+def submitted(cluster: Cluster, source: Path) -> tuple[Path, Any]:
+    """A release made on the cluster: its target, and how spark-submit ended."""
+    target = source.parent / "release"
+    spec = write_spec(source, target, partition_rows=PARTITION_ROWS)
+    return target, cluster.submit(JOBS / "anonymize.py", "--spec", str(spec))
+
+
+def write_spec(source: Path, target: Path, **changes: Any) -> Path:
+    """The spec of a release as a file; all JSON is YAML."""
+    content = {"source": {"path": str(source)}, **visits_spec(target, **changes)}
+    path = target.with_suffix(".yaml")
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def errors(run: Any) -> list[str]:
+    """What the job says is wrong; spark-submit joins its stderr to stdout, and logs to stderr."""
+    return [line for line in run.stdout.splitlines() if line.startswith("error: ")]
+
+
+def assert_one_clear_line(run: Any, exit_code: int) -> str:
+    """An exit code, one line that says why, and no traceback."""
+    assert run.returncode == exit_code, run.stdout + run.stderr[-4000:]
+    (error,) = errors(run)
+    assert "Traceback" not in run.stdout + run.stderr
+    return error
+
+
+def test_driver_and_workers_use_the_shipped_package_and_keep_its_kernels_once(cluster):
+    run = cluster.submit(Path(__file__).with_name("where_the_package_is.py"))
+    assert run.returncode == 0, run.stderr[-4000:]
+    found = json.loads(run.stdout)
+    assert Path(found["driver"]).is_relative_to(cluster.package)
+    workers = found["workers"]
+    assert len({worker["folder"] for worker in workers}) == 2, "one executor on each worker"
+    for worker in workers:
+        shipped = Path(worker["folder"], worker["package"]).resolve()
+        assert shipped.is_relative_to(Path(worker["folder"], cluster.package.name).resolve())
+    # Both executors hold the zip in folders of their own, and yet share what was compiled.
+    (kernels,) = {Path(worker["kernels"]) for worker in workers}
+    own = Path(cluster.environment["TMPDIR"], f"anon_spark-{os.getuid()}")
+    assert kernels.is_relative_to(own)
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    assert list(kernels.glob("classes._bounds-*.nbc"))
+
+
+def test_the_cluster_makes_the_release_that_one_machine_makes(
+    submitted: tuple[Path, Any], spark: SparkSession, source: Path, tmp_path: Path
+):
+    target, run = submitted
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.stdout.splitlines()[-1] == f"file://{latest(target)}"
+    steps = re.findall(r"^ *\d+\.\d s  (.+)$", run.stdout, re.MULTILINE)
+    assert [step.split()[0] for step in steps[-3:]] == ["proving", "measuring", "committing"]
+    (grouping,) = (step for step in steps if step.startswith("grouping"))
+    assert int(grouping.split()[1]) >= ROWS // PARTITION_ROWS
+
+    here = tmp_path / "release"
+    anonymize(spark.read.parquet(str(source)), spec_of(here, partition_rows=PARTITION_ROWS))
+    found, expected = published(target), published(here)
+    assert found.num_rows == ROWS
+    assert found.schema == expected.schema
+    assert multiset(found) == multiset(expected)
+    manifests = [
+        json.loads((latest(path) / "manifest.json").read_text()) for path in (target, here)
+    ]
+    for part in ("spec", "columns", "rows", "proof", "metrics"):
+        assert manifests[0][part] == manifests[1][part]
+
+
+def test_the_release_is_verified_on_the_cluster(submitted, cluster, source):
+    target, _ = submitted
+    run = cluster.submit(JOBS / "verify.py", "--spec", str(target.with_suffix(".yaml")))
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.stdout.startswith(f"file://{latest(target)}: {ROWS} rows in ")
+
+
+def test_a_wrong_spec_ends_with_2_and_a_line_for_each_mistake(cluster, source, tmp_path):
+    spec = write_spec(source, tmp_path / "release", privacy=[{"model": "k_anonymity", "k": 0}])
+    run = cluster.submit(
+        JOBS / "anonymize.py", "--spec", str(spec), "--set", "method.name=mondriaan"
+    )
+    assert run.returncode == 2
+    assert [error.split()[1] for error in errors(run)] == ["privacy.0.k:", "method.name:"]
+    assert "Traceback" not in run.stdout + run.stderr
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_k_that_cannot_be_met_ends_with_3(cluster, source, tmp_path):
+    spec = write_spec(source, tmp_path / "release")
+    run = cluster.submit(
+        JOBS / "anonymize.py", "--spec", str(spec), "--set", "privacy.0.k=50000", "--quiet"
+    )
+    assert "50000" in assert_one_clear_line(run, 3)
+    assert run.stdout.splitlines() == errors(run), "--quiet shows no steps"
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_source_that_is_not_there_ends_with_4(cluster, tmp_path):
+    spec = write_spec(tmp_path / "nothing here", tmp_path / "release")
+    run = cluster.submit(JOBS / "anonymize.py", "--spec", str(spec))
+    assert "nothing here does not exist" in assert_one_clear_line(run, 4)
+    assert not (tmp_path / "release").exists()

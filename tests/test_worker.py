@@ -1,0 +1,429 @@
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from column_examples import category, is_nan, number
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import types as T
+
+from anon_spark import worker
+from anon_spark.errors import DataError, RequirementError
+from anon_spark.grouping import METHODS
+from anon_spark.grouping.mondrian import Mondrian
+from anon_spark.hierarchy_files import from_tree
+from anon_spark.privacy import KAnonymity, Requirement
+from anon_spark.publishing.generalized import Generalized
+from anon_spark.secret import Secret
+from anon_spark.worker import PARTITION, PERSON, ROW_HASH, LocalJob, staged_schema
+
+TREE = from_tree({"*": {"North": ["Oslo", "Bergen"], "South": ["Roma", "Bari", "Lecce"]}})
+TREE = TREE.with_missing()
+METHOD_VARIANTS = [Mondrian(), Mondrian(relaxed=True)]
+every_method = pytest.mark.parametrize("method", METHOD_VARIANTS, ids=repr)
+
+
+def people(n: int, seed: int = 0, *, persons: bool = False, text: bool = False) -> pa.Table:
+    """n rows of three quasi-identifiers, a unique payload and what the router adds."""
+    rng = np.random.default_rng(seed)
+    age = [None if rng.random() < 0.1 else int(v) for v in rng.integers(18, 30, n)]
+    city = [TREE.values[v] for v in rng.integers(0, TREE.leaves, n)]
+    special = {0: None, 1: float("nan"), 2: -0.0, 3: 1e300}
+    height = [special.get(int(v), float(v) / 3) for v in rng.integers(0, 30, n)]
+    columns: dict[str, pa.Array] = {
+        "c0": pa.array(age, pa.int32()),
+        "c1": pa.array(city, pa.string()),
+        "c2": pa.array(height, pa.float64()),
+        "c3": pa.array(rng.permutation(n) + 2**53, pa.int64()),
+        PARTITION: pa.array([0] * n, pa.int32()),
+    }
+    if persons:
+        who = [None if rng.random() < 0.2 else int(v) for v in rng.integers(0, n, n)]
+        columns[PERSON] = pa.array(who, pa.int64())
+    if text:
+        columns["c4"] = pa.array([f"ærø {v % 7}" for v in columns["c3"].to_pylist()])
+        columns[ROW_HASH] = pa.array([hash_of(v) for v in columns["c4"].to_pylist()], pa.int64())
+    return pa.table(columns)
+
+
+def hash_of(text: str) -> int:
+    return sum(ord(c) * 31**i for i, c in enumerate(text)) % 2**62
+
+
+PAYLOAD = T.StructField("c3", T.LongType())
+TEXT = T.StructField("c4", T.StringType())
+TYPES = [T.IntegerType(), T.StringType(), T.DoubleType()]
+
+
+def job_for(
+    table: pa.Table,
+    k: int = 3,
+    *,
+    untouched: Sequence[T.StructField] = (PAYLOAD,),
+    method: Any = Mondrian(),  # noqa: B008
+    form: Any = Generalized(),  # noqa: B008
+    secret: str = "secret",
+    unit: Any = None,
+    most_persons: int = 1000,
+    expected: tuple[int, ...] | None = None,
+) -> LocalJob:
+    """The job of a release of the table, as the driver would make it."""
+    encodings = (
+        number(table["c0"].to_pylist(), pa.int32(), "c0")[0],
+        category(TREE, "c1"),
+        number(table["c2"].to_pylist(), pa.float64(), "c2")[0],
+    )
+    persons = PERSON in table.column_names
+    schema = staged_schema(form, encodings, TYPES, untouched, persons=persons)
+    return LocalJob(
+        encodings=encodings,
+        untouched=tuple(f.name for f in untouched),
+        fields=tuple(schema.fieldNames()),
+        requirement=Requirement((KAnonymity(k, unit),)),
+        method=method,
+        form=form,
+        secret=Secret(secret.encode()),
+        expected=(table.num_rows,) if expected is None else expected,
+        persons=persons,
+        most_persons=most_persons,
+    )
+
+
+def run(job: LocalJob, table: pa.Table, *, batch: int = 17) -> list[dict[str, Any]]:
+    """The staged rows of a task, which receives the table in small batches."""
+    batches: Iterable[pa.RecordBatch] = table.to_batches(max_chunksize=batch)
+    return [row for staged in job(iter(batches)) for row in staged.to_pylist()]
+
+
+def text_of(job: LocalJob, table: pa.Table, *, batch: int = 17) -> list[str]:
+    """The staged rows as text, since NaN is not equal to itself."""
+    return [repr(row) for row in run(job, table, batch=batch)]
+
+
+def shuffled(table: pa.Table, seed: int) -> pa.Table:
+    return table.take(pa.array(np.random.default_rng(seed).permutation(table.num_rows)))
+
+
+def covers(low: Any, high: Any, missing: bool | None, value: Any) -> bool:
+    """Whether a staged interval tells the truth of a value."""
+    if missing is None:
+        return low is None and high is None
+    if missing:
+        return value is None
+    if is_nan(low):
+        return is_nan(value)
+    return value is not None and low <= value <= high
+
+
+def under(label: str | None, value: str | None) -> bool:
+    """Whether a city lies under a label, read off the tree as it was written."""
+    if label == "*" or label == value:
+        return True
+    return value in {"North": {"Oslo", "Bergen"}, "South": {"Roma", "Bari", "Lecce"}}.get(label, ())
+
+
+@every_method
+@pytest.mark.parametrize("persons", [False, True])
+def test_every_row_once_in_a_class_that_covers_it(method, persons):
+    table = people(300, persons=persons)
+    original = {row["c3"]: row for row in table.to_pylist()}
+    staged = run(job_for(table, method=method), table)
+    assert len(staged) > 10
+    seen = []
+    for class_ in staged:
+        assert class_["size"] == len(class_["untouched"]) >= 3
+        for published in class_["untouched"]:
+            seen.append(published["c3"])
+            row = original[published["c3"]]
+            assert covers(class_["c0_lo"], class_["c0_hi"], class_["c0_missing"], row["c0"])
+            assert covers(class_["c2_lo"], class_["c2_hi"], class_["c2_missing"], row["c2"])
+            assert under(class_["c1"], row["c1"])
+    assert sorted(seen) == sorted(original)
+
+
+def test_untouched_columns_come_out_bit_identical():
+    table = people(120, text=True)
+    weird = ["", "NaN", "*", None, "a,b", "[1, 2]", "☃", "\x00"]
+    table = table.append_column("c5", pa.array([weird[i % 8] for i in range(120)], pa.string()))
+    floats = [float("nan"), -0.0, 0.0, None, float("inf"), 5e-324]
+    table = table.append_column("c6", pa.array([floats[i % 6] for i in range(120)], pa.float64()))
+    nested = [[1, None], [], None]
+    table = table.append_column(
+        "c7", pa.array([nested[i % 3] for i in range(120)], pa.list_(pa.int64()))
+    )
+    fields = [
+        PAYLOAD,
+        TEXT,
+        T.StructField("c5", T.StringType()),
+        T.StructField("c6", T.DoubleType()),
+        T.StructField("c7", T.ArrayType(T.LongType())),
+    ]
+    names = [f.name for f in fields]
+    staged = job_for(table, untouched=fields)(iter(table.to_batches()))
+    rows = pa.concat_arrays([b["untouched"].flatten() for b in staged])
+    published = pa.Table.from_struct_array(rows).sort_by("c3")
+    original = table.select(names).sort_by("c3")
+    for name in names:
+        before, after = original[name].combine_chunks(), published[name].combine_chunks()
+        assert before.type == after.type
+        if name == "c6":
+            # -0.0 and NaN keep their bits
+            assert before.view(pa.int64()).equals(after.view(pa.int64()))
+        else:
+            assert before.equals(after)
+
+
+@every_method
+@pytest.mark.parametrize("persons", [False, True])
+@pytest.mark.parametrize("text", [False, True])
+def test_the_order_of_the_input_leaves_no_trace(method, persons, text):
+    table = people(400, persons=persons, text=text)
+    job = job_for(table, method=method, untouched=[PAYLOAD, TEXT] if text else [PAYLOAD])
+    expected = text_of(job, table)
+    for seed in range(3):
+        assert text_of(job, shuffled(table, seed), batch=50 + seed) == expected
+
+
+@every_method
+def test_rows_that_differ_in_text_alone_are_ordered_by_it(method):
+    """Twenty people with equal codes: nothing but the text can tell which row comes first."""
+    n = 20
+    texts = [f"diagnosis {i}" for i in range(n)]
+    table = pa.table(
+        {
+            "c0": pa.array([30] * n, pa.int32()),
+            "c1": pa.array(["Oslo"] * n),
+            "c2": pa.array([1.0] * n),
+            "c4": pa.array(texts),
+            ROW_HASH: pa.array([hash_of(v) for v in texts], pa.int64()),
+            PARTITION: pa.array([0] * n, pa.int32()),
+        }
+    )
+    job = job_for(table, untouched=[TEXT], method=method)
+    published = [r["c4"] for c in run(job, table) for r in c["untouched"]]
+    again = [r["c4"] for c in run(job, shuffled(table, 1)) for r in c["untouched"]]
+    assert published == again
+    assert sorted(published) == sorted(texts)
+    assert published not in (texts, texts[::-1], sorted(texts))
+
+
+def order_of_rows(staged: list[dict[str, Any]]) -> list[int]:
+    return [row["c3"] for class_ in staged for row in class_["untouched"]]
+
+
+def test_another_secret_gives_another_order_of_rows_and_the_same_classes():
+    table = people(200)
+    first, second = (run(job_for(table, 20, secret=s), table) for s in ("one", "two"))
+    assert order_of_rows(first) != order_of_rows(second)
+    assert [frozenset(order_of_rows([c])) for c in first] == [
+        frozenset(order_of_rows([c])) for c in second
+    ]
+    # and neither is the order of the values themselves
+    for staged in (first, second):
+        assert all(order_of_rows([c]) != sorted(order_of_rows([c])) for c in staged)
+
+
+def test_partitions_of_one_task_are_kept_apart():
+    table = people(90)
+    number_of = np.arange(90) % 3
+    table = table.set_column(4, PARTITION, pa.array(number_of, pa.int32()))
+    home = dict(zip(table["c3"].to_pylist(), number_of.tolist(), strict=True))
+    staged = run(job_for(table, expected=(30, 30, 30)), table)
+    for class_ in staged:
+        assert len({home[v] for v in order_of_rows([class_])}) == 1
+    assert sorted(order_of_rows(staged)) == sorted(home)
+
+
+@pytest.mark.parametrize("expected", [(29,), (31,), (0,)])
+def test_a_count_that_does_not_match_is_refused(expected):
+    table = people(30)
+    with pytest.raises(DataError, match="30 rows where") as caught:
+        run(job_for(table, expected=expected), table)
+    assert f"{expected[0]} were counted before" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_nothing_comes_of_nothing():
+    table = people(5)
+    job = job_for(table, expected=(0,))
+    assert list(job(iter([]))) == []
+    empty = table.slice(0, 0)
+    assert list(job(iter([pa.RecordBatch.from_pylist([], empty.schema)]))) == []
+
+
+def test_empty_batches_between_others():
+    table = people(40)
+    batches = table.to_batches(max_chunksize=13)
+    empty = pa.RecordBatch.from_pylist([], table.schema)
+    job = job_for(table)
+    mixed = [empty, *[b for batch in batches for b in (batch, empty)]]
+    staged = [repr(row) for batch in job(iter(mixed)) for row in batch.to_pylist()]
+    assert staged == text_of(job, table)
+
+
+def test_a_table_without_untouched_columns():
+    table = people(50)
+    staged = run(job_for(table, untouched=[]), table)
+    assert "untouched" not in staged[0]
+    assert sum(c["size"] for c in staged) == 50
+    assert min(c["size"] for c in staged) >= 3
+
+
+# long classes
+
+
+def long_class(monkeypatch: pytest.MonkeyPatch, *, persons: bool) -> list[dict[str, Any]]:
+    monkeypatch.setattr(worker, "ROWS_PER_STAGED_ROW", 10)
+    monkeypatch.setattr(worker, "ROWS_PER_BATCH", 20)
+    table = people(95, persons=persons)
+    return run(job_for(table, 60 if persons else 90), table)
+
+
+def test_long_classes_take_several_staged_rows(monkeypatch):
+    staged = long_class(monkeypatch, persons=False)
+    assert [c["size"] for c in staged] == [10] * 9 + [5]
+    assert sorted(order_of_rows(staged)) == list(range(2**53, 2**53 + 95))
+    told = {str([v for k, v in c.items() if k.startswith(("c0", "c1", "c2"))]) for c in staged}
+    assert len(told) == 1
+
+
+def test_persons_of_a_long_class_are_listed_once(monkeypatch):
+    staged = long_class(monkeypatch, persons=True)
+    assert len(staged) == 10
+    assert staged[0]["persons"] is not None
+    assert [c["persons"] for c in staged[1:]] == [None] * 9
+    assert len(set(staged[0]["persons"])) == len(staged[0]["persons"]) >= 60
+
+
+def test_batches_are_limited_and_lose_nothing(monkeypatch):
+    whole = people(500)
+    expected = run(job_for(whole), whole)
+    monkeypatch.setattr(worker, "ROWS_PER_STAGED_ROW", 4)
+    monkeypatch.setattr(worker, "ROWS_PER_BATCH", 16)
+    batches = list(job_for(whole)(iter(whole.to_batches())))
+    assert len(batches) > 10
+    assert all(sum(b["size"].to_pylist()) < 16 + 4 for b in batches)
+    staged = [row for batch in batches for row in batch.to_pylist()]
+    assert max(c["size"] for c in staged) == 4
+    assert order_of_rows(staged) == order_of_rows(expected)
+
+
+# persons
+
+
+def with_persons(tokens: list[int | None]) -> pa.Table:
+    """One quasi-identifier that lets every row stand alone, and the persons."""
+    n = len(tokens)
+    return people(n).append_column(PERSON, pa.array(tokens, pa.int64()))
+
+
+@every_method
+def test_persons_are_counted_in_every_class(method):
+    table = people(300, persons=True)
+    person = dict(zip(table["c3"].to_pylist(), table[PERSON].to_pylist(), strict=True))
+    staged = run(job_for(table, 4, method=method), table)
+    assert len(staged) > 5
+    for class_ in staged:
+        who = [person[v] for v in order_of_rows([class_])]
+        distinct = len({p for p in who if p is not None}) + who.count(None)
+        assert len(class_["persons"]) == len(set(class_["persons"])) == distinct >= 4
+
+
+def test_missing_persons_are_persons_of_their_own():
+    table = with_persons([None] * 6)
+    staged = run(job_for(table, 6), table)
+    assert len(staged) == 1
+    assert len(set(staged[0]["persons"])) == 6
+
+
+def test_missing_persons_are_not_anybody_else():
+    # 0 is what a null looks like in the buffer of a column
+    table = with_persons([0, 0, None, None])
+    staged = run(job_for(table, 3), table)
+    assert [len(c["persons"]) for c in staged] == [3]
+
+
+def test_a_partition_without_enough_persons_is_refused():
+    table = with_persons([7] * 50)
+    with pytest.raises(RequirementError, match="partition 0 cannot meet the requirement"):
+        run(job_for(table, 2), table)
+
+
+def test_tokens_tell_nothing_of_persons_without_the_secret():
+    persons = list(range(40))
+    table = with_persons(persons)
+    first, second = (run(job_for(table, 5, secret=s), table) for s in ("one", "two"))
+    shown = [{t for c in staged for t in c["persons"]} for staged in (first, second)]
+    assert len(shown[0]) == len(shown[1]) == 40
+    assert not shown[0] & set(persons)
+    assert not shown[0] & shown[1]
+    # no more order than chance: neighbouring persons are far apart
+    assert len({t >> 48 for t in shown[0]}) > 35
+
+
+def test_a_person_has_one_token_in_the_whole_release():
+    table = people(60, persons=True)
+    number_of = (np.arange(60) % 2).tolist()
+    table = table.set_column(4, PARTITION, pa.array(number_of, pa.int32()))
+    staged = run(job_for(table, 2, expected=(30, 30)), table)
+    tokens = {t for c in staged for t in c["persons"]}
+    who = table[PERSON].to_pylist()
+    assert len(tokens) == len({p for p in who if p is not None}) + who.count(None)
+
+
+def test_at_most_so_many_persons_are_listed():
+    table = with_persons(list(range(30)))
+    staged = run(job_for(table, 25, most_persons=10), table)
+    assert [len(c["persons"]) for c in staged] == [10]
+
+
+# the form
+
+
+@pytest.mark.parametrize("form", [Generalized(), Generalized(category="set")], ids=repr)
+def test_staged_columns_bear_the_names_and_types_of_the_schema(form):
+    table = people(60, persons=True, text=True)
+    job = job_for(table, form=form, untouched=[PAYLOAD, TEXT])
+    schema = staged_schema(form, job.encodings, TYPES, [PAYLOAD, TEXT], persons=True)
+    for batch in job(iter(table.to_batches())):
+        assert batch.schema.names == schema.fieldNames()
+        pa.Table.from_batches([batch]).cast(arrow_schema(schema), safe=True)
+
+
+def arrow_schema(schema: T.StructType) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+# properties
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    data=st.data(),
+    n=st.integers(1, 60),
+    k=st.integers(1, 5),
+    seed=st.integers(0, 1000),
+    relaxed=st.booleans(),
+    persons=st.booleans(),
+)
+def test_any_table_is_staged_whole_and_in_the_same_way(data, n, k, seed, relaxed, persons):
+    table = people(n, seed, persons=persons)
+    who = table[PERSON].to_pylist() if persons else list(range(n))
+    if len({p for p in who if p is not None}) + who.count(None) < k or n < k:
+        return
+    job = job_for(table, k, method=Mondrian(relaxed=relaxed))
+    staged = run(job, table)
+    assert sorted(order_of_rows(staged)) == sorted(table["c3"].to_pylist())
+    order = np.array(data.draw(st.permutations(range(n))))
+    assert text_of(job, table.take(pa.array(order)), batch=7) == text_of(job, table)
+
+
+def test_every_registered_method_runs_in_the_job():
+    table = people(100)
+    make: Callable[[], Any]
+    for make in METHODS.values():
+        assert sum(c["size"] for c in run(job_for(table, method=make()), table)) == 100
