@@ -31,7 +31,14 @@ def problems(attributes, ddl: str, **changes) -> list[str]:
 def test_roles_keep_the_order_of_the_table_and_identifiers_are_not_read(spark):
     columns = resolve(
         spec(
-            {"d": "sensitive", "b": QI, "p": "person", "i": "insensitive", "a": QI, "x": "identifier"}
+            {
+                "d": "sensitive",
+                "b": QI,
+                "p": "person",
+                "i": "insensitive",
+                "a": QI,
+                "x": "identifier",
+            }
         ),
         schema("a int, x string, b string, p long, d string, i date"),
     )

@@ -47,7 +47,9 @@ def test_a_digest_tells_tables_apart_but_not_orders(spark):
     tagged = [(tag, *row) for tag, table in tables.items() for row in table]
     df = spark.createDataFrame(tagged, "tag string, a long, b string, c double").repartition(3)
     found = df.groupBy("tag").agg(*digest([F.col("a"), F.col("b"), F.col("c")])).toArrow()
-    digests = {tag: tuple(figures) for tag, *figures in zip(*found.to_pydict().values(), strict=True)}
+    digests = {
+        tag: tuple(figures) for tag, *figures in zip(*found.to_pydict().values(), strict=True)
+    }
     assert {digest[0] for digest in digests.values()} == {200}
     assert digests.pop("reversed") == digests["same"]
     assert len(set(digests.values())) == len(digests) == 5
@@ -119,7 +121,8 @@ def test_extents_are_exact_and_of_finite_values(spark):
 def test_domains_are_the_values_that_occur(spark):
     days = [dt.date(2005, 9, 6), dt.date(2005, 9, 7), dt.date(1999, 1, 1), None]
     rows = [
-        (f"53{i % 3}", days[i % 4], 10 * (i % 4), "ab日"[i % 3], None, i % 2 == 0) for i in range(24)
+        (f"53{i % 3}", days[i % 4], 10 * (i % 4), "ab日"[i % 3], None, i % 2 == 0)
+        for i in range(24)
     ]
     df = spark.createDataFrame(
         rows, "zip string, day date, n int, word string, void string, flag boolean"
@@ -195,7 +198,9 @@ def test_unknown_values_are_counted_per_column_and_not_shown(spark, tmp_path):
 def test_leaves_must_be_of_the_type_of_the_column(spark):
     df = spark.createDataFrame([(1,)], "n int")
     (line,) = refused(df, {"n": {"role": QI, "hierarchy": {"tree": {"*": ["1", "many"]}}}})
-    assert line.startswith("attributes.n.hierarchy: its leaves are not all of the column's type int")
+    assert line.startswith(
+        "attributes.n.hierarchy: its leaves are not all of the column's type int"
+    )
 
 
 def test_values_outside_given_borders_are_refused(spark):

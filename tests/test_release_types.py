@@ -337,8 +337,6 @@ def test_hierarchies_of_every_kind(los_angeles, tmp_path):
 
 
 def spark_frame(spark, rows):
-    ddl = (
-        "id int, town string, job string, age int, pay double, zip string, day date, seconds long"
-    )
+    ddl = "id int, town string, job string, age int, pay double, zip string, day date, seconds long"
     df = spark.createDataFrame(rows, ddl)
     return df.withColumn("at", F.timestamp_seconds("seconds")).drop("seconds")

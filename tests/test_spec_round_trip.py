@@ -17,7 +17,7 @@ from anon_spark.spec import (
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 finite = st.floats(min_value=1e-6, max_value=1e6) | st.integers(1, 99)
 hierarchies = st.one_of(
-    st.builds(lambda file: {"file": f"{file}.csv"}, names),
+    st.builds(lambda file: {"file": f"{file}x.csv"}, names),
     st.just({"file": "x.csv", "separator": "\t", "unknown": "root"}),
     st.lists(names, min_size=1, max_size=4, unique=True).map(lambda v: {"tree": {"\0root": v}}),
     finite.map(lambda width: {"intervals": {"width": width, "origin": -3, "levels": [2, 6]}}),

@@ -73,7 +73,7 @@ def running_cluster(folder: Path, java_home: Path) -> Iterator[Cluster]:
     package = zip_package(folder / "anon_spark.zip")
     python = bare_python(folder / "python")
     environment = {
-        **_without_spark_settings(os.environ),
+        **without_spark_settings(),
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": str(python),
         "SPARK_CONF_DIR": str(folder / "conf"),
@@ -163,7 +163,7 @@ def session_of(leader: int) -> list[int]:
     return [int(pid) for pid, session in pairs if session == str(leader)]
 
 
-def _without_spark_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the user has configured for Spark, Python and Numba must not decide these tests."""
+def without_spark_settings() -> dict[str, str]:
+    """The environment, less what it configures for Spark, Python's path and Numba."""
     foreign = re.compile("SPARK_|PYSPARK_|PYTHONPATH$|MASTER$|NUMBA_|COV_CORE")
-    return {name: value for name, value in environment.items() if not foreign.match(name)}
+    return {name: value for name, value in os.environ.items() if not foreign.match(name)}

@@ -77,7 +77,7 @@ def test_the_cluster_makes_the_release_that_one_machine_makes(
 ):
     target, run = submitted
     assert run.returncode == 0, run.stderr[-4000:]
-    assert run.stdout.splitlines()[-1] == f"file://{latest(target)}"
+    assert run.stdout.splitlines()[-1] == str(latest(target))
     steps = re.findall(r"^ *\d+\.\d s  (.+)$", run.stdout, re.MULTILINE)
     assert [step.split()[0] for step in steps[-3:]] == ["proving", "measuring", "committing"]
     (grouping,) = (step for step in steps if step.startswith("grouping"))
@@ -100,7 +100,7 @@ def test_the_release_is_verified_on_the_cluster(submitted, cluster, source):
     target, _ = submitted
     run = cluster.submit(JOBS / "verify.py", "--spec", str(target.with_suffix(".yaml")))
     assert run.returncode == 0, run.stderr[-4000:]
-    assert run.stdout.startswith(f"file://{latest(target)}: {ROWS} rows in ")
+    assert run.stdout.startswith(f"{latest(target)}: {ROWS} rows in ")
 
 
 def test_a_wrong_spec_ends_with_2_and_a_line_for_each_mistake(cluster, source, tmp_path):

@@ -162,6 +162,7 @@ def check_names(form: Any, encoding: Encoding, data_type: T.DataType) -> None:
     ]
     staged = [f.name for f in form.staged_fields(encoding, data_type)]
     assert len(set(staged)) == len(staged)
+    assert list(form.staged_names(encoding)) == staged
     assert all(name.startswith(encoding.column) for name in staged)
     kept = [name for name in staged if name in internal]
     assert not kept or kept == list(internal)

@@ -58,7 +58,7 @@ def level(model: Any, classes: list[tuple[int, int]]) -> float | None:
     with sqlite3.connect(":memory:") as database:
         database.execute('create table classes ("rows" int, persons int)')
         database.executemany("insert into classes values (?, ?)", classes)
-        return database.execute(f"select {model.level} from classes").fetchone()[0]
+        return database.execute(f"select min({model.level}) from classes").fetchone()[0]
 
 
 @every_model

@@ -1,0 +1,386 @@
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from column_examples import KINDS, category, number
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from anon_spark.encoding import Encoding
+from anon_spark.hierarchy_files import from_tree
+from anon_spark.publishing.classes import arrange
+from anon_spark.publishing.generalized import Generalized
+from anon_spark.worker import staged_schema
+
+TREE = {"*": {"North": ["Oslo", "Bergen"], "South": ["Roma", "Bari", "Lecce"]}}
+NAN = math.nan
+
+
+def stage(
+    form: Generalized, encoding: Encoding, column: pa.Array, labels: list[int]
+) -> list[list[Any]]:
+    """The staged columns, in the order in which the classes are published."""
+    codes = encoding.codes(column).reshape(-1, 1)
+    classes = arrange(np.array(labels, np.int32), codes)
+    arrays = form.stage(encoding, column, classes, codes[classes.order], 0)
+    return [array.to_pylist() for array in arrays]
+
+
+def bounds(values: list[Any], labels: list[int], kind: str) -> list[tuple[Any, ...]]:
+    encoding, column = number(values, KINDS[kind].arrow)
+    return list(zip(*stage(Generalized(), encoding, column, labels), strict=True))
+
+
+# staging
+
+
+def test_bounds_are_the_extremes_of_every_class():
+    assert bounds([30, 24, 25, 32], [1, 0, 0, 1], "int") == [(24, 25, False), (30, 32, False)]
+
+
+def test_missing_values_alone_or_among_others():
+    values = [None, None, 5, None, 7, 8]
+    found = bounds(values, [0, 0, 1, 1, 2, 2], "int")
+    assert sorted(found, key=str) == sorted(
+        [(None, None, True), (None, None, None), (7, 8, False)], key=str
+    )
+
+
+def test_nan_is_a_value_that_has_no_place_among_numbers():
+    values = [NAN, NAN, 1.0, NAN, None, NAN, 2.0, 3.0]
+    found = {str(row) for row in bounds(values, [0, 0, 1, 1, 2, 2, 3, 3], "double")}
+    assert found == {
+        "(nan, nan, False)",
+        "(None, None, None)",
+        "(2.0, 3.0, False)",
+    }
+
+
+def test_an_int_column_with_a_null_stays_whole():
+    # C11 and C10: no 20.0, and not a digit lost
+    values = [2**53 + 1, None, 2**53 + 3, 2**53 + 2]
+    found = bounds(values, [0, 1, 2, 2], "bigint")
+    assert (2**53 + 1, 2**53 + 1, False) in found
+    assert (2**53 + 2, 2**53 + 3, False) in found
+
+
+def test_extremes_that_their_codes_cannot_tell_apart():
+    # over the whole range of a bigint neighbours have equal codes; the published bound is exact
+    top = 2**63 - 1
+    values = [-(2**63), top - 1, top, top - 2]
+    assert bounds(values, [0, 1, 1, 1], "bigint")[1] == (top - 2, top, False)
+
+
+def test_decimals_keep_their_digits():
+    most = Decimal("9" * 33 + ".99999")
+    least = Decimal("-" + "9" * 33 + ".99999")
+    values = [least, Decimal("0.00001"), most, Decimal("0.00002")]
+    found = bounds(values, [0, 1, 0, 1], "decimal(38,5)")
+    assert found == [
+        (least, most, False),
+        (Decimal("0.00001"), Decimal("0.00002"), False),
+    ]
+
+
+def test_far_dates():
+    values = [date(1, 1, 1), date(9999, 12, 31), date(2020, 1, 1), date(2020, 1, 2)]
+    assert bounds(values, [0, 0, 1, 1], "date") == [
+        (date(1, 1, 1), date(9999, 12, 31), False),
+        (date(2020, 1, 1), date(2020, 1, 2), False),
+    ]
+
+
+@pytest.mark.parametrize("values", [[-0.0, -0.0], [0.0, -0.0], [-0.0, 0.0]])
+def test_negative_zero_is_published_as_zero(values):
+    [(low, high, _)] = bounds(values, [0, 0], "double")
+    assert math.copysign(1, low) == math.copysign(1, high) == 1
+
+
+def test_infinities_are_bounds():
+    found = bounds([-math.inf, 1.0, 2.0, math.inf], [0, 0, 1, 1], "double")
+    assert found == [(-math.inf, 1.0, False), (2.0, math.inf, False)]
+
+
+@pytest.mark.parametrize(
+    ("values", "ancestor", "values_told"),
+    [
+        (["Oslo"], "Oslo", ["Oslo"]),
+        (["Oslo", "Bergen"], "North", ["Oslo", "Bergen"]),
+        (["Lecce", "Roma"], "South", ["Roma", "Lecce"]),
+        (["Oslo", "Bari"], "*", ["Oslo", "Bari"]),
+        ([None], None, [None]),
+        (["Oslo", None], "*", None),
+        (["elsewhere"], "*", ["*"]),
+        (["elsewhere", "Oslo"], "*", ["Oslo", "*"]),
+    ],
+)
+def test_categories(values, ancestor, values_told):
+    encoding = category(from_tree(TREE).with_unknown().with_missing())
+    column = pa.array([*values, *values], pa.string())
+    labels = [0] * len(column)
+    assert stage(Generalized(), encoding, column, labels) == [[ancestor]]
+    assert stage(Generalized(category="set"), encoding, column, labels) == [[values_told]]
+
+
+def test_sets_of_several_classes():
+    encoding = category(from_tree(["a", "b, c", "d"]).with_missing())
+    column = pa.array(["a", None, "b, c", "d", None, "a", "d"])
+    [sets] = stage(Generalized(category="set"), encoding, column, [0, 1, 0, 2, 2, 0, 3])
+    assert sorted(sets, key=str) == sorted([["a", "b, c"], [None], None, ["d"]], key=str)
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("form", "nulls", "expected"),
+    [
+        (Generalized(), False, ("public a_lo", "public a_hi")),
+        (Generalized(), True, ("public a_lo", "public a_hi", "public a_missing")),
+        (Generalized(interval="label"), False, ("public a",)),
+        (Generalized(interval="label"), True, ("public a",)),
+    ],
+)
+def test_names_of_numbers(form, nulls, expected):
+    encoding, _ = number([1, None] if nulls else [1, 2], pa.int32())
+    assert form.names(encoding) == expected
+
+
+@pytest.mark.parametrize("form", [Generalized(), Generalized(category="set")])
+def test_names_of_categories(form):
+    assert form.names(category(from_tree(TREE))) == ("public a",)
+
+
+# penalties
+
+
+def test_penalties_of_numbers():
+    form = Generalized()
+    encoding, _ = number([0, 10, None], pa.int32())
+    read = pa.RecordBatch.from_pydict(
+        {
+            "a_lo": pa.array([0, 0, 4, None, None], pa.int32()),
+            "a_hi": pa.array([10, 5, 4, None, None], pa.int32()),
+            "a_missing": pa.array([False, False, False, True, None]),
+        }
+    )
+    assert form.penalties(encoding, read, "zero").tolist() == [1.0, 0.5, 0.0, 0.0, 1.0]
+    assert form.penalties(encoding, read, "literal").tolist() == [1.0, 0.5, 0.0, 0.0, 1.0]
+
+
+def test_penalties_of_a_column_that_is_missing_everywhere():
+    encoding, column = number([None, None], pa.int32())
+    read = pa.RecordBatch.from_pydict({"a_lo": column, "a_hi": column, "a_missing": [True, True]})
+    assert Generalized().penalties(encoding, read, "zero").tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        (Generalized(), ["Oslo", "North", "South", "*", None]),
+        (
+            Generalized(category="set"),
+            [["Oslo"], ["Oslo", "Bergen"], ["Roma", "Bari", "Lecce"], None, [None]],
+        ),
+    ],
+    ids=["ancestor", "set"],
+)
+def test_penalties_of_categories(form, told):
+    encoding = category(from_tree(TREE).with_missing())
+    read = pa.RecordBatch.from_pydict({"a": told})
+    assert form.penalties(encoding, read, "zero") * 6 == pytest.approx([0, 2, 3, 6, 0])
+    assert form.penalties(encoding, read, "literal") * 6 == pytest.approx([1, 2, 3, 6, 1])
+
+
+def test_an_attribute_of_one_value_costs_nothing():
+    encoding = category(from_tree(["only"]))
+    read = pa.RecordBatch.from_pydict({"a": ["only", "only"]})
+    assert Generalized().penalties(encoding, read, "literal").tolist() == [0.0, 0.0]
+
+
+# what is published, by Spark
+
+
+def staged_frame(
+    spark: SparkSession,
+    form: Generalized,
+    encodings: list[Encoding],
+    types: list[T.DataType],
+    columns: list[list[Any]],
+    sizes: list[int],
+) -> DataFrame:
+    """A staging table from the values of its columns."""
+    payload = T.StructField("c9", T.LongType())
+    schema = staged_schema(form, encodings, types, [payload], persons=False)
+    untouched, at = [], 0
+    for size in sizes:
+        untouched.append([(at + i,) for i in range(size)])
+        at += size
+    return spark.createDataFrame(list(zip(*columns, untouched, sizes, strict=True)), schema)
+
+
+# low, high and the text of the interval; of one value alone if they are equal
+LABELS: dict[str, list[tuple[Any, Any, str]]] = {
+    "int": [(24, 30, "[24, 30]"), (-30, -28, "[-30, -28]"), (7, 7, "7"), (-7, -7, "-7")],
+    "bigint": [(2**53 + 1, 2**63 - 1, "[9007199254740993, 9223372036854775807]")],
+    "double": [
+        (-1.5, 2.0, "[-1.5, 2.0]"),
+        (1e300, math.inf, "[1.0E300, Infinity]"),
+        (-math.inf, -5e-324, "[-Infinity, -4.9E-324]"),
+        (0.1, 0.1, "0.1"),
+        (NAN, NAN, "NaN"),
+    ],
+    "decimal(10,2)": [
+        (Decimal("1.10"), Decimal("2.30"), "[1.10, 2.30]"),
+        (Decimal("-0.50"), Decimal("-0.50"), "-0.50"),
+        (Decimal("-2.00"), Decimal("0.00"), "[-2.00, 0.00]"),
+    ],
+    "decimal(38,5)": [
+        (Decimal("0.00001"), Decimal("9" * 33 + ".99999"), "[0.00001, " + "9" * 33 + ".99999]"),
+    ],
+    "date": [
+        (date(1, 1, 1), date(9999, 12, 31), "[0001-01-01, 9999-12-31]"),
+        (date(2020, 2, 29), date(2020, 2, 29), "2020-02-29"),
+    ],
+    "timestamp": [
+        (
+            datetime(2021, 1, 1, 0, 30, tzinfo=UTC),
+            datetime(2021, 1, 1, 0, 30, 0, 5, tzinfo=UTC),
+            "[2021-01-01 00:30:00+00:00, 2021-01-01 00:30:00.000005+00:00]",
+        ),
+    ],
+    "timestamp_ntz": [
+        (datetime(2021, 1, 1), datetime(2021, 1, 2, 3, 4, 5, 600000), None),
+    ],
+}  # fmt: skip
+
+READ: dict[str, Callable[[str], Any]] = {
+    "int": int,
+    "bigint": int,
+    "double": float,
+    "decimal(10,2)": Decimal,
+    "decimal(38,5)": Decimal,
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+    "timestamp_ntz": datetime.fromisoformat,
+}
+
+
+def parse(label: str, read: Callable[[str], Any]) -> tuple[Any, Any]:
+    """Reads a label back, as somebody who has only the release would."""
+    interval = re.fullmatch(r"\[(\S.*), (.*\S)\]", label)
+    low, high = interval.groups() if interval else (label, label)
+    return read(low), read(high)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_can_be_read_back(spark, kind):
+    form = Generalized(interval="label")
+    rows = LABELS[kind]
+    encoding, _ = number([row[0] for row in rows] + [None], KINDS[kind].arrow)
+    columns = [
+        [*(row[0] for row in rows), None, None],
+        [*(row[1] for row in rows), None, None],
+        [*(False for _ in rows), True, None],
+    ]
+    sizes = [2] * len(columns[0])
+    staged = staged_frame(spark, form, [encoding], [KINDS[kind].spark], columns, sizes)
+    published = form.rows(staged, [encoding], ["c9"])
+    assert published.columns == ["a", "c9"]
+    found = [row["a"] for row in sorted(published.collect(), key=lambda row: row["c9"])]
+    assert found[0::2] == found[1::2]
+    labels = found[0::2]
+    for (low, high, text), label in zip(rows, labels, strict=False):
+        assert text is None or label == text
+        read_low, read_high = parse(label, READ[kind])
+        assert str(read_low) == str(low)
+        assert str(read_high) == str(high)
+    # a class whose values are all missing, and one of which nothing is told
+    assert labels[len(rows) :] == [None, "*"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("zone", "seconds", "label"),
+    [
+        # C13: the day is that of the session, whatever the machine's zone
+        (
+            "America/Los_Angeles",
+            [1609461000, 1609461001],
+            "[2020-12-31 16:30:00-08:00, 2020-12-31 16:30:01-08:00]",
+        ),
+        # C14: half past one comes twice that night
+        (
+            "America/Los_Angeles",
+            [1636273800, 1636277400],
+            "[2021-11-07 01:30:00-07:00, 2021-11-07 01:30:00-08:00]",
+        ),
+        # local mean time, an offset with seconds
+        (
+            "America/Los_Angeles",
+            [-5000000000, -4999999999],
+            "[1811-07-23 07:13:42-07:52:58, 1811-07-23 07:13:43-07:52:58]",
+        ),
+    ],
+)
+def test_labels_of_instants_tell_their_offset(spark, zone, seconds, label):
+    form = Generalized(interval="label")
+    kind = KINDS["timestamp"]
+    low, high = (datetime.fromtimestamp(s, UTC) for s in seconds)
+    encoding, _ = number([low, high], kind.arrow)
+    schema = staged_schema(
+        form, [encoding], [kind.spark], [T.StructField("c9", T.LongType())], persons=False
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        staged = spark.createDataFrame(
+            [(low, high, False, [(0,), (1,)], 2)],
+            schema,
+        )
+        found = {row["a"] for row in form.rows(staged, [encoding], ["c9"]).collect()}
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert found == {label}
+    assert parse(label, datetime.fromisoformat) == (low, high)
+
+
+@pytest.mark.spark
+def test_rows_of_bounds_and_sets(spark):
+    form = Generalized(category="set")
+    age, _ = number([20, 40, None], pa.int32(), "c0")
+    city = category(from_tree(TREE).with_missing(), "c1")
+    columns = [
+        [20, None, None],
+        [25, None, None],
+        [False, True, None],
+        [["Oslo", "Bergen"], [None], None],
+    ]
+    types: list[T.DataType] = [T.IntegerType(), T.StringType()]
+    staged = staged_frame(spark, form, [age, city], types, columns, [2, 1, 3])
+    published = form.rows(staged, [age, city], ["c9"])
+    assert published.columns == ["c0_lo", "c0_hi", "c0_missing", "c1", "c9"]
+    assert [tuple(row) for row in published.orderBy("c9").collect()] == [
+        (20, 25, False, ["Oslo", "Bergen"], 0),
+        (20, 25, False, ["Oslo", "Bergen"], 1),
+        (None, None, True, [None], 2),
+        *[(None, None, None, None, i) for i in (3, 4, 5)],
+    ]
+
+
+@pytest.mark.spark
+def test_without_untouched_columns_every_row_is_still_there(spark):
+    form = Generalized()
+    age, _ = number([20, 40], pa.int32(), "c0")
+    schema = staged_schema(form, [age], [T.IntegerType()], [], persons=False)
+    staged = spark.createDataFrame([(20, 25, False, 3), (30, 40, False, 2)], schema)
+    published = form.rows(staged, [age], [])
+    assert published.columns == ["c0_lo", "c0_hi"]
+    assert sorted(tuple(r) for r in published.collect()) == [(20, 25)] * 3 + [(30, 40)] * 2

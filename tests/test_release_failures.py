@@ -1,0 +1,158 @@
+"""What fails leaves nothing to be seen, and says why on one line."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame
+from release_examples import latest_of, nothing_released, release, rows_of, spec_for
+
+import anon_spark
+from anon_spark import grouping
+from anon_spark.errors import AnonSparkError, DataError, RequirementError
+
+pytestmark = pytest.mark.spark
+
+QI = "quasi_identifier"
+
+
+def one_line(error: AnonSparkError) -> str:
+    text = str(error)
+    assert len(text.splitlines()) == 1
+    assert not [word for word in ("Traceback", "Exception", "SparkContext", ".py") if word in text]
+    return text
+
+
+def singletons_method():
+    """A method that puts every row into a class of its own, whatever was required."""
+
+    # inside a function, so that workers get it by value: they cannot import this module
+    @dataclass(frozen=True)
+    class Singletons:
+        name: ClassVar[str] = "mondrian"
+
+        def group(self, block, requirement, rng):
+            import numpy as np
+
+            return np.arange(block.rows, dtype=np.int32)
+
+    return Singletons
+
+
+@pytest.mark.parametrize("person", ["identifier", "person"])
+def test_a_method_that_breaks_its_promise_is_caught_by_the_proof(
+    spark, tmp_path, monkeypatch, person
+):
+    # the two rows of a person are alike: with persons a class of two rows is too small
+    df = spark.range(20).selectExpr("id div 2 as who", "id div 2 as a", "'secret' as s")
+    attributes = {"who": person, "a": QI, "s": "sensitive"}
+    k = 2 if person == "person" else 3
+    good = release(df, tmp_path / "out", attributes, k)
+    before = {item.name for item in (tmp_path / "out").iterdir()}
+    broken = singletons_method()
+    monkeypatch.setitem(grouping.METHODS, "mondrian", broken)
+    spec = spec_for(tmp_path / "out", attributes, k)
+    assert isinstance(spec.method, broken)
+    with pytest.raises(RequirementError) as caught:
+        anon_spark.anonymize(df, spec)
+    achieved = 1 if person == "person" else 2
+    assert one_line(caught.value) == (
+        f"the proof failed (k_anonymity: achieved {achieved}, required {k}); nothing was published"
+    )
+    assert caught.value.exit_code == 3
+    assert {item.name for item in (tmp_path / "out").iterdir()} == before
+    assert latest_of(tmp_path / "out") == good.manifest["release"]
+    assert len(rows_of(good)) == 20
+    private = {item.name for item in (tmp_path / "out.private").iterdir()} - {"lock"}
+    assert private == {f"{good.manifest['release']}.json"}
+
+
+def changing_source(spark, path: Path) -> DataFrame:
+    """A table that is read anew from a file by every pass over it."""
+    file = str(path)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as parquet
+
+        for _ in batches:
+            yield from parquet.read_table(file).to_batches()
+
+    return spark.range(0, 1, 1, 1).mapInArrow(read, "a long, town string, note string")
+
+
+def write(path: Path, rows: int, town: str = "Ulm", note: str = "n") -> None:
+    pq.write_table(
+        pa.table(
+            {
+                "a": list(range(rows)),
+                "town": ["Ulm", town] * (rows // 2),
+                "note": [f"{note}{i}" for i in range(rows)],
+            }
+        ),
+        path,
+    )
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], type[AnonSparkError], str]] = {
+    "fewer rows": (lambda path: write(path, 18), DataError, "holds 18 rows where 20 were counted"),
+    "a value that was not there": (
+        lambda path: write(path, 20, town="SECRET"),
+        DataError,
+        "column 'town': 10 rows hold values that were not there at the first look",
+    ),
+    "another payload": (
+        lambda path: write(path, 20, note="SECRET"),
+        RequirementError,
+        "columns that must stay as they are were altered; nothing was published",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_source_that_changes_between_passes_releases_nothing(spark, tmp_path, change):
+    path = tmp_path / "source.parquet"
+    write(path, 20)
+    alter, kind, words = CHANGES[change]
+
+    def progress(line: str) -> None:
+        if line.startswith("grouping"):
+            alter(path)
+
+    spec = spec_for(tmp_path / "out", {"a": QI, "town": QI, "note": "insensitive"})
+    with pytest.raises(kind) as caught:
+        anon_spark.anonymize(changing_source(spark, path), spec, progress)
+    assert words in one_line(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert nothing_released(tmp_path / "out")
+
+
+def test_a_file_that_goes_while_it_is_read_is_a_data_error(spark, tmp_path):
+    source = tmp_path / "source"
+    spark.range(20).selectExpr("id as a").coalesce(1).write.parquet(str(source))
+
+    def progress(line: str) -> None:
+        if line.startswith("grouping"):
+            for file in source.glob("*.parquet"):
+                file.unlink()
+
+    with pytest.raises(DataError) as caught:
+        anon_spark.anonymize(
+            spark.read.parquet(str(source)), spec_for(tmp_path / "out", {"a": QI}), progress
+        )
+    assert "has gone since it was listed" in one_line(caught.value)
+    assert nothing_released(tmp_path / "out")
+
+
+def test_an_error_just_before_the_commit_leaves_nothing(spark, tmp_path):
+    def progress(line: str) -> None:
+        if line == "committing":
+            raise KeyboardInterrupt
+
+    df = spark.range(6).selectExpr("id as a")
+    with pytest.raises(KeyboardInterrupt):
+        anon_spark.anonymize(df, spec_for(tmp_path / "out", {"a": QI}), progress)
+    assert nothing_released(tmp_path / "out")
