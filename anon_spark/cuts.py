@@ -352,64 +352,37 @@ def cut_category(
         at += sizes[p]
     for p in range(children):
         c.tally[found[p]] = 0
-    if goods == 0 or goods == children == 1:
+    if goods == 0:
         return 0
-    parts = goods
+    # the children that cannot stand alone go to the end, and before them the child they may join
+    target = np.full(children, goods, np.int64)
+    at = 0
+    for p in range(children):
+        if good[p] and (p != smallest or goods == children):
+            target[p] = at
+            at += 1
     if goods < children:
-        # the children that cannot stand alone are gathered at the end
-        target = np.empty(children, np.int64)
-        at = 0
-        for p in range(children):
-            if good[p]:
-                target[p] = at
-                at += 1
-            else:
-                target[p] = goods
-        at = lo
-        starts = np.zeros(goods + 1, np.int64)
-        for p in range(children):
-            for i in range(at, at + sizes[p]):
-                c.part[i] = target[p]
-            starts[target[p]] += sizes[p]
-            at += sizes[p]
-        at = lo
-        for p in range(goods + 1):
-            size = starts[p]
-            starts[p] = at
-            c.bounds[p] = at
-            at += size
-        c.bounds[goods + 1] = hi
-        rest = c.bounds[goods]
-        gather(c, lo, hi, starts)
-        if satisfied(models, parameters, c.rows, rest, hi, c.scratch):
-            return goods + 1
-        if goods == 1:
-            return 0
-        joined = target[smallest]
-        if joined != goods - 1:
-            # bring the smallest good child next to the rest, so that both are one slice
-            starts = c.bounds[: goods + 1].copy()
-            width_joined = c.bounds[joined + 1] - c.bounds[joined]
-            for p in range(goods):
-                for i in range(c.bounds[p], c.bounds[p + 1]):
-                    c.part[i] = p
-            for i in range(rest, hi):
-                c.part[i] = goods
-            for p in range(joined + 1, goods):
-                starts[p] -= width_joined
-            starts[joined] = rest - width_joined
-            for p in range(joined + 1, goods):
-                c.bounds[p - 1] = starts[p]
-            c.bounds[goods - 1] = starts[joined]
-            gather(c, lo, hi, starts)
-        c.bounds[goods] = hi
-        return goods
+        target[smallest] = goods - 1
+    starts = np.zeros(goods + 1, np.int64)
     at = lo
     for p in range(children):
-        c.bounds[p] = at
+        starts[target[p]] += sizes[p]
+        c.part[at : at + sizes[p]] = target[p]
         at += sizes[p]
-    c.bounds[children] = hi
-    return parts
+    at = lo
+    for p in range(goods + 1):
+        at += starts[p]
+        starts[p] = at - starts[p]
+        c.bounds[p] = starts[p]
+    c.bounds[goods + 1] = hi
+    if goods == children:
+        return goods
+    rest = c.bounds[goods]
+    gather(c, lo, hi, starts)
+    if satisfied(models, parameters, c.rows, rest, hi, c.scratch):
+        return goods + 1
+    c.bounds[goods] = hi
+    return goods if goods > 1 else 0
 
 
 @nb.njit(cache=True, nogil=True)

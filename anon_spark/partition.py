@@ -7,6 +7,7 @@ with their neighbours in the tree until all can.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -87,9 +88,10 @@ class PartitionTree:
                 return F.when(left, walk(node.left)).otherwise(walk(node.right))
             column = walk(node.rest)
             for listed, part in zip(node.values, node.parts, strict=True):
-                known = [v for v in listed if v is not None]
+                known = [_literal(v) for v in listed if v is not None]
                 here = value.isin(known) if known else F.lit(False)
-                here = F.coalesce(here, F.lit(None in listed))
+                if None in listed:
+                    here = F.isnull(value) | here
                 column = F.when(here, walk(part)).otherwise(column)
             return column
 
@@ -144,7 +146,12 @@ def literal(value: pa.Scalar) -> SparkColumn:
     if pa.types.is_decimal(value.type):
         kind = value.type
         return F.lit(value.as_py()).cast(f"decimal({kind.precision},{kind.scale})")
-    return F.lit(value.as_py())
+    return _literal(value.as_py())
+
+
+def _literal(value: object) -> SparkColumn:
+    # Spark cannot take a date before the year 1000 from Python as it is
+    return F.lit(value.isoformat()).cast("date") if type(value) is date else F.lit(value)
 
 
 def _is_nan(value: pa.Scalar) -> bool:

@@ -5,9 +5,14 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from anon_spark.java import ensure_java
+
+# No example fails for being slow, and a build finds today what it found yesterday.
+settings.register_profile("anon_spark", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("anon_spark")
 
 
 @pytest.fixture(scope="session")

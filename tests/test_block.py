@@ -23,7 +23,9 @@ def test_special_codes_lie_outside_all_numbers():
 def test_axes_lay_hierarchies_end_to_end():
     first = from_tree({"*": {"A": ["a", "b"], "c": None}})
     second = from_tree(["x", "y", "z"])
-    axes = make_axes(np.array([1.0, 2, 3, 4]), np.array([9.0, 0, 5, 0]), [None, first, None, second])
+    axes = make_axes(
+        np.array([1.0, 2, 3, 4]), np.array([9.0, 0, 5, 0]), [None, first, None, second]
+    )
     assert axes.weight.tolist() == [1, 2, 3, 4]
     # the range of a number, the leaves of a category
     assert axes.extent.tolist() == [9, 3, 5, 3]

@@ -13,9 +13,7 @@ from anon_spark.hierarchy import Hierarchy
 from anon_spark.hierarchy_files import from_tree
 from anon_spark.privacy import KAnonymity, Requirement
 
-some = settings(
-    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
-)
+some = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 NUMBERS = st.one_of(
     st.integers(-3, 3).map(float),
     st.sampled_from([NULL_CODE, NAN_CODE, 1e300, -1e300, 5e-324, 0.0]),
@@ -311,9 +309,7 @@ def test_cut_category_follows_the_joining_rule(data, k):
 def test_parts_of_the_widest_cut(block: Block, k: int, relaxed: bool) -> None:
     cutting, axes = begin(block), block.axes()
     models, parameters = Requirement((KAnonymity(k, "rows"),)).compiled()
-    parts, axis = cuts.cut_widest(
-        cutting, axes, 0, block.rows, k, relaxed, models, parameters
-    )
+    parts, axis = cuts.cut_widest(cutting, axes, 0, block.rows, k, relaxed, models, parameters)
     whole(block, cutting)
     if parts == 0:
         assert axis == -1

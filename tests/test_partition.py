@@ -27,7 +27,11 @@ def walk(tree: PartitionTree, row: Sequence[Any]) -> int:
     while not isinstance(node, Leaf):
         value = row[node.axis]
         if isinstance(node, CategoryCut):
-            listed = [part for values, part in zip(node.values, node.parts, strict=True) if value in values]
+            listed = [
+                part
+                for values, part in zip(node.values, node.parts, strict=True)
+                if value in values
+            ]
             assert len(listed) <= 1
             node = listed[0] if listed else node.rest
             continue
@@ -60,7 +64,9 @@ def trees(draw: st.DrawFn) -> PartitionTree:
         if draw(st.booleans()):
             return NumberCut(0, None, grow_one(depth - 1), grow_one(depth - 1))
         parts = tuple(grow_one(depth - 1) for _ in range(draw(st.integers(1, 3))))
-        return CategoryCut(0, tuple((str(i),) for i in range(len(parts))), parts, grow_one(depth - 1))
+        return CategoryCut(
+            0, tuple((str(i),) for i in range(len(parts))), parts, grow_one(depth - 1)
+        )
 
     root = grow_one(draw(st.integers(0, 4)))
     return PartitionTree(root, count)
@@ -122,7 +128,11 @@ LEAVES = [Leaf(i) for i in range(5)]
         ),
         # nothing stands alone: one set, for the caller to judge
         (pair(LEAVES[0], LEAVES[1]), [2, 2], [[0, 1]]),
-        (CategoryCut(0, (("a",), ("b",)), (LEAVES[0], LEAVES[1]), LEAVES[2]), [1, 7, 8], [[0, 1], [2]]),
+        (
+            CategoryCut(0, (("a",), ("b",)), (LEAVES[0], LEAVES[1]), LEAVES[2]),
+            [1, 7, 8],
+            [[0, 1], [2]],
+        ),
         (LEAVES[0], [0], [[0]]),
     ],
 )
@@ -179,7 +189,7 @@ def weight_of_leaves(
 def test_grown_leaves_hold_what_the_cuts_gave_them(sample, most, least):
     assume(sample[2].sum() >= least)
     tree = grown(sample, most, least)
-    assert leaves_of(tree.root) == list(range(tree.leaves))
+    assert sorted(leaves_of(tree.root)) == list(range(tree.leaves))
     held = weight_of_leaves(tree, sample)
     assert held.sum() == sample[2].sum()
     # a route that differed from the cuts would leave some leaf short
@@ -188,8 +198,9 @@ def test_grown_leaves_hold_what_the_cuts_gave_them(sample, most, least):
         assert tree.leaves == 1
 
 
+# without double, where a distance may vanish beside the range of the table
 @settings(some, max_examples=80)
-@given(samples(list(KINDS)), st.integers(1, 20))
+@given(samples([kind for kind in KINDS if kind != "double"]), st.integers(1, 20))
 def test_leaves_beyond_the_wanted_size_cannot_be_cut(sample, most):
     tree = grown(sample, most, 1)
     table, encodings, weights = sample
@@ -298,9 +309,7 @@ def ladder(kind: str, axis: int) -> PartitionTree:
 def test_rows_reach_the_leaf_of_a_walk(spark, zone):
     kinds = list(EDGES)
     longest = max(map(len, EDGES.values()))
-    rows = [
-        tuple(EDGES[kind][i % len(EDGES[kind])] for kind in kinds) for i in range(longest)
-    ]
+    rows = [tuple(EDGES[kind][i % len(EDGES[kind])] for kind in kinds) for i in range(longest)]
     schema = T.StructType([T.StructField(f"c{j}", KINDS[k].spark) for j, k in enumerate(kinds)])
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
@@ -309,9 +318,7 @@ def test_rows_reach_the_leaf_of_a_walk(spark, zone):
         frame = spark.createDataFrame([(*row, i) for i, row in enumerate(rows)], numbered)
         values = [F.col(f"c{j}") for j in range(len(kinds))]
         ladders = [ladder(kind, j) for j, kind in enumerate(kinds)]
-        routes = [
-            tree.route(values, F.lit).alias(f"leaf{j}") for j, tree in enumerate(ladders)
-        ]
+        routes = [tree.route(values, F.lit).alias(f"leaf{j}") for j, tree in enumerate(ladders)]
         found = {row["row"]: row for row in frame.select("row", *routes).collect()}
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
@@ -369,9 +376,7 @@ def test_a_grown_tree_routes_its_own_sample(spark):
         category(tree, "c2"),
     ]
     table = pa.table({"c0": pa.array(ages, pa.int32()), "c1": incomes, "c2": words})
-    grown_tree = grow(
-        table, encodings, table.column_names, np.ones(n, int), most=20, least=5
-    )
+    grown_tree = grow(table, encodings, table.column_names, np.ones(n, int), most=20, least=5)
     assert grown_tree.leaves > 12
     values = [F.col(c) for c in table.column_names]
     frame = spark.createDataFrame(table.append_column("row", pa.array(range(n))))

@@ -217,7 +217,7 @@ def test_zeros_of_both_signs_and_every_nan_are_one_value(spark):
     negative_nan = spark.sql("select -double('NaN') as x")
     found = look(
         df.union(negative_nan).selectExpr("x", "float(x) as f"),
-        dict.fromkeys(["x", "f"], {"role": QI, "hierarchy": {"intervals": {"width": 1}}}),
+        {name: {"role": QI, "hierarchy": {"intervals": {"width": 1}}} for name in ("x", "f")},
     )
     for encoding in found.encodings:
         assert isinstance(encoding, Category)

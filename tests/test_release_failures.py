@@ -76,7 +76,7 @@ def changing_source(spark, path: Path) -> DataFrame:
     file = str(path)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow.parquet as parquet
+        from pyarrow import parquet
 
         for _ in batches:
             yield from parquet.read_table(file).to_batches()

@@ -33,11 +33,12 @@ def los_angeles(spark):
 
 def exact(table: pa.Table) -> pa.Table:
     """Timestamps as microseconds, which no zone or repeated hour can confuse."""
-    columns = []
-    for column in table.columns:
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-        columns.append(column)
+    columns = [
+        column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in table.columns
+    ]
     return pa.table(columns, names=table.column_names)
 
 

@@ -7,15 +7,13 @@ import subprocess
 import sysconfig
 import time
 import venv
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
-
-import anon_spark
+from shipped import zip_package
 
 SPARK_HOME = Path(pyspark.__file__).parent
 JOBS = Path(__file__).parents[2] / "jobs"
@@ -99,16 +97,6 @@ def running_cluster(folder: Path, java_home: Path) -> Iterator[Cluster]:
         for number in (1, 2):
             wait_for(folder / "logs" / f"worker-{number}", "(Successfully registered)")
         yield Cluster(url, package, environment)
-
-
-def zip_package(path: Path) -> Path:
-    """The package as a zip, as `zip -r anon_spark.zip anon_spark` makes it."""
-    home = Path(anon_spark.__file__).parent
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for item in sorted(home.rglob("*")):
-            if item.is_file() and "__pycache__" not in item.parts:
-                file.write(item, item.relative_to(home.parent))
-    return path
 
 
 def bare_python(folder: Path) -> Path:

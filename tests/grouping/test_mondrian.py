@@ -68,7 +68,10 @@ def test_too_few_rows_for_two_classes_stay_together():
 
 
 def test_an_uneven_cut_where_the_median_is_the_greatest_value():
-    assert groups(make_block([[1.0, 2, 3, 3, 3, 3]]), 2) == {frozenset({0, 1}), frozenset(range(2, 6))}
+    assert groups(make_block([[1.0, 2, 3, 3, 3, 3]]), 2) == {
+        frozenset({0, 1}),
+        frozenset(range(2, 6)),
+    }
 
 
 def test_the_next_best_attribute_where_a_cut_would_break_the_requirement():

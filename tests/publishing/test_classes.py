@@ -33,7 +33,9 @@ def test_classes_are_slices_of_the_rows(drawn):
         assert rows.tolist() == np.flatnonzero(labels == labels[rows[0]]).tolist()
         assert classes.low[c].tolist() == codes[rows].min(axis=0).tolist()
         assert classes.high[c].tolist() == codes[rows].max(axis=0).tolist()
-    assert classes.label.tolist() == [c for c in range(classes.count) for _ in range(classes.sizes[c])]
+    assert classes.label.tolist() == [
+        c for c in range(classes.count) for _ in range(classes.sizes[c])
+    ]
 
 
 @some

@@ -7,9 +7,9 @@ from column_examples import category, number
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anon_spark.block import Block
 from anon_spark.encoding import Encoding
 from anon_spark.grouping.mondrian import Mondrian
-from anon_spark.block import Block
 from anon_spark.hierarchy_files import from_tree
 from anon_spark.privacy import KAnonymity, Requirement
 from anon_spark.publishing.classes import arrange
@@ -270,9 +270,7 @@ def test_figures_of_class_sizes_are_those_of_the_list(sizes):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics_of_an_empty_table(metric):
-    empty = summary(
-        rows_in=0, suppressed=0, sizes={}, penalties=(0.0, 0.0), losses=(0.0, 0.0)
-    )
+    empty = summary(rows_in=0, suppressed=0, sizes={}, penalties=(0.0, 0.0), losses=(0.0, 0.0))
     found = METRICS[metric].finalize(empty)
     zero = {"certainty_penalty": 0.0, "discernibility": 0}
     values = {k: v for k, v in found.items() if k != "by_attribute"}

@@ -1,0 +1,48 @@
+"""How commands end."""
+
+import pytest
+
+from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
+from anon_spark.exits import reported
+
+
+def ended(error: BaseException) -> object:
+    with pytest.raises(SystemExit) as exit_info, reported():
+        raise error
+    assert exit_info.value.__suppress_context__, "no traceback of the cause"
+    return exit_info.value.code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SpecError("x"), 2),
+        (RequirementError("x"), 3),
+        (DataError("x"), 4),
+        (AnonSparkError("x"), 1),
+    ],
+)
+def test_an_error_of_ours_is_one_line_and_its_code(error, code, capsys):
+    assert ended(error) == code
+    assert capsys.readouterr() == ("", "error: x\n")
+
+
+def test_every_problem_of_a_spec_has_its_line(capsys):
+    ended(SpecError(["seed: a", "metrics: b"]))
+    assert capsys.readouterr().err == "error: seed: a\nerror: metrics: b\n"
+
+
+def test_ctrl_c_ends_as_shells_expect(capsys):
+    assert ended(KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_all_else_passes_through(capsys):
+    with pytest.raises(ZeroDivisionError), reported():
+        1 / 0
+    with pytest.raises(SystemExit) as exit_info, reported():
+        raise SystemExit(7)
+    assert exit_info.value.code == 7
+    with reported():
+        pass
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,106 @@
+"""Where compiled kernels are kept if the package is imported from a zip or wheel."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from shipped import zip_package
+
+COMPILES = """
+import json
+import numpy as np
+import anon_spark
+from anon_spark.publishing import classes
+found = classes.arrange(np.array([1, 0, 1], np.int32), np.array([[5.0], [2.0], [7.0]]))
+stats = classes._bounds.stats
+print(json.dumps({
+    "package": anon_spark.__file__,
+    "low": found.low.tolist(),
+    "folder": stats.cache_path,
+    "loaded": sum(stats.cache_hits.values()),
+    "compiled": sum(stats.cache_misses.values()),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return zip_package(tmp_path_factory.mktemp("shipped") / "anon_spark.zip")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    (tmp_path / "tmp").mkdir()
+    return tmp_path / "tmp"
+
+
+def compile_in(archive: Path, temporary: Path, **environment: str) -> dict:
+    """What a process sees that imports the package from an archive and calls a kernel."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    changes = {"PYTHONPATH": archive.name, "TMPDIR": str(temporary), "HOME": "/proc/no-home"}
+    run = subprocess.run(
+        [sys.executable, "-c", COMPILES],
+        cwd=archive.parent,  # by its relative path, as Spark's workers import it
+        env={**own, **changes, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert archive.name in found["package"]
+    assert found["low"] == [[2.0], [5.0]]
+    return found
+
+
+def own_folder(temporary: Path) -> Path:
+    return temporary / f"anon_spark-{os.getuid()}"
+
+
+def test_kernels_are_compiled_once_wherever_the_archive_lies(package, temporary, tmp_path):
+    first = compile_in(package, temporary)
+    assert (first["loaded"], first["compiled"]) == (0, 1)
+    assert Path(first["folder"]).is_relative_to(own_folder(temporary))
+    assert stat.S_IMODE(own_folder(temporary).stat().st_mode) == 0o700
+    for name in ("elsewhere.zip", "anon_spark-0.1.0-py3-none-any.whl"):
+        again = compile_in(Path(shutil.copy(package, tmp_path / name)), temporary)
+        assert (again["loaded"], again["compiled"]) == (1, 0)
+        assert again["folder"] == first["folder"]
+
+
+def test_other_sources_have_kernels_of_their_own(package, temporary, tmp_path):
+    """Kernels call those of other files, which Numba alone does not see change."""
+    changed = Path(shutil.copy(package, tmp_path / "changed.zip"))
+    with zipfile.ZipFile(changed, "a") as file:
+        file.writestr("anon_spark/grouping/another.py", "")
+    folders = [compile_in(archive, temporary)["folder"] for archive in (package, changed)]
+    assert folders[0] != folders[1]
+
+
+def test_the_folder_that_numba_is_told_of_is_used(package, temporary, tmp_path):
+    found = compile_in(package, temporary, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+    assert Path(found["folder"]).is_relative_to(tmp_path / "kernels")
+    assert not own_folder(temporary).exists()
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(package, temporary):
+    own_folder(temporary).mkdir()
+    own_folder(temporary).chmod(0o777)
+    found = compile_in(package, temporary, NUMBA_CACHE_DIR="/proc/no-such-folder")
+    assert Path(found["folder"]).is_relative_to(temporary)
+    assert not Path(found["folder"]).is_relative_to(own_folder(temporary))
+    assert not list(own_folder(temporary).iterdir())
+
+
+def test_a_package_that_is_installed_is_left_to_numba():
+    from anon_spark.publishing import classes
+
+    assert "anon_spark.kernel_cache" not in sys.modules
+    assert Path(classes._bounds.stats.cache_path).name == "__pycache__"
