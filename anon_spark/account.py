@@ -143,10 +143,10 @@ def _smallest(rows: int | None, persons: int | None) -> str:
 
 def _level(level: dict[str, Any]) -> str:
     verdict = "holds" if level["holds"] else "DOES NOT HOLD"
-    achieved = "no class" if level["achieved"] is None else f"{level['achieved']:,}"
-    return (
-        f"{level['model']}: {achieved} {level['unit']}, {level['required']:,} required: {verdict}"
-    )
+    achieved = "no class"
+    if level["achieved"] is not None:
+        achieved = f"{level['achieved']:,} {level['unit']}"
+    return f"{level['model']}: {achieved}, {level['required']:,} required: {verdict}"
 
 
 def _number(value: float) -> str:

@@ -4,6 +4,7 @@ Inside the job columns are called c0, c1, ... by position, so that dots, quotes,
 that differ in case alone never meet Spark's name resolution; the public names return at the end.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -17,6 +18,10 @@ from anon_spark.spec import AttributeSpec, ReleaseSpec
 
 NUMBERS = (T.IntegralType, T.FractionalType, T.DateType, T.TimestampType, T.TimestampNTZType)
 CATEGORIES = (T.StringType, T.CharType, T.VarcharType, T.BooleanType)
+OTHERS = (T.BinaryType, T.DayTimeIntervalType, T.VariantType)
+"""What else can be published as it is, by itself or inside arrays, maps and structs."""
+UNHASHABLE = (T.MapType, T.VariantType)
+"""What Spark cannot hash, nor whatever holds it."""
 
 
 @dataclass(frozen=True)
@@ -186,10 +191,20 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
 def _type_problems(column: Column) -> list[str]:
     name, kind = column.name, column.data_type
     shown = kind.simpleString()
-    if column.role == "person" and isinstance(kind, (T.MapType, T.VariantType)):
-        return [f"attributes.{name}: a column of type {shown} cannot tell persons apart"]
+    if column.role == "person":
+        if not any(isinstance(part, UNHASHABLE) for part in types_within(kind)):
+            return []
+        return [
+            f"attributes.{name}: a column of type {shown} cannot tell persons apart; make it a "
+            "number or text, or give it another role"
+        ]
     if column.role != "quasi_identifier":
-        return []
+        if _publishable(kind):
+            return []
+        return [
+            f"attributes.{name}: a column of type {shown} cannot be published; make it a number or "
+            "text, or drop it by role: identifier"
+        ]
     if not isinstance(kind, NUMBERS + CATEGORIES):
         return [
             f"attributes.{name}: a column of type {shown} cannot be a quasi-identifier; split it "
@@ -220,15 +235,40 @@ def _type_problems(column: Column) -> list[str]:
     return []
 
 
+def types_within(kind: T.DataType) -> Iterator[T.DataType]:
+    """A type and the types of all that is nested in it."""
+    yield kind
+    if isinstance(kind, T.ArrayType):
+        yield from types_within(kind.elementType)
+    elif isinstance(kind, T.MapType):
+        yield from types_within(kind.keyType)
+        yield from types_within(kind.valueType)
+    elif isinstance(kind, T.StructType):
+        for field in kind.fields:
+            yield from types_within(field.dataType)
+
+
+def _publishable(kind: T.DataType) -> bool:
+    """Whether workers can pass values of a type on, and Parquet can hold them."""
+    if isinstance(kind, T.NullType):
+        return True  # but not inside others
+    return all(
+        bool(part.fields)
+        if isinstance(part, T.StructType)
+        else isinstance(part, (*NUMBERS, *CATEGORIES, *OTHERS, T.ArrayType, T.MapType))
+        for part in types_within(kind)
+    )
+
+
 def _category_value(value: SparkColumn, column: Column) -> SparkColumn:
     """The value of a category that its hierarchy is about: days of timestamps, text of codes."""
     hierarchy = column.attribute.hierarchy
     if hierarchy is not None and hierarchy.dates is not None:
         return value.cast("date")
     if (hierarchy is not None and hierarchy.prefix is not None) or isinstance(
-        column.data_type, (T.BooleanType, T.CharType, T.VarcharType)
+        column.data_type, CATEGORIES
     ):
-        return value.cast("string")
+        return value.cast("string")  # without the collation, under which unequal texts are equal
     if isinstance(column.data_type, (T.FloatType, T.DoubleType)):
         # one value each, whatever their bits: -0.0 is 0.0, and there are many NaN
         nan = F.lit(float("nan")).cast(column.data_type)

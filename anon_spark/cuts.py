@@ -376,7 +376,7 @@ def cut_category(
         c.bounds[p] = starts[p]
     c.bounds[goods + 1] = hi
     if goods == children:
-        return goods
+        return goods if goods > 1 else 0
     rest = c.bounds[goods]
     gather(c, lo, hi, starts)
     if satisfied(models, parameters, c.rows, rest, hi, c.scratch):

@@ -134,8 +134,8 @@ class Number:
         if pa.types.is_floating(column.type):
             infinite = np.isinf(codes)
             if infinite.any():
-                beyond = self.extent or 1.0
                 base = self._scale * (self.low.as_py() if self.low.is_valid else 0.0)
+                beyond = self.extent or max(1.0, abs(base))
                 codes[infinite] = np.where(
                     codes[infinite] > 0, base + self.extent + beyond, base - beyond
                 )

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -89,19 +89,19 @@ def source_digest() -> str:
 @cache
 def cache_folder() -> Path:
     """The folder for the kernels of these sources; its base exists and can be written."""
-    given: str = config.CACHE_DIR  # type: ignore[attr-defined]
-    for base in (Path(given) if given else None, _own_folder()):
-        if base is not None:
-            folder = base / f"kernels-{source_digest()[:16]}"
-            with suppress(OSError):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                tempfile.TemporaryFile(dir=folder).close()
-                return folder
+    for base in _bases():
+        folder = base / f"kernels-{source_digest()[:16]}"
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
     return Path(tempfile.mkdtemp(prefix="anon_spark-kernels-"))
 
 
-def _own_folder() -> Path | None:
-    """The user's own folder below the temporary folder; None if it is not the user's alone."""
+def _bases() -> Iterator[Path]:
+    """The folder that Numba was told of, then the user's own below the temporary folder."""
+    if config.CACHE_DIR:  # type: ignore[attr-defined]
+        yield Path(config.CACHE_DIR)  # type: ignore[attr-defined]
     own = Path(tempfile.gettempdir()) / f"anon_spark-{os.getuid()}"
     with suppress(OSError):
         own.mkdir(mode=0o700, exist_ok=True)
@@ -112,5 +112,4 @@ def _own_folder() -> Path | None:
             and there.st_uid == os.getuid()
             and not there.st_mode & 0o022
         ):
-            return own
-    return None
+            yield own

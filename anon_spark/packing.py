@@ -84,8 +84,8 @@ def plan(ranges: Iterable[Range]) -> tuple[Slot, ...]:
     slots = []
     for known in ranges:
         bits = (known.high - known.low + 1).bit_length()
-        if bits > WORD_BITS - 1:
-            continue
+        if bits > WORD_BITS - 1 or known.low == -(1 << 63):
+            continue  # too wide, or too low to be counted from
         word = next((w for w, room in enumerate(free) if room >= bits), len(free))
         if word == len(free):
             free.append(WORD_BITS)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import hierarchy_builders, hierarchy_files
-from anon_spark.columns import Column, Columns
+from anon_spark.columns import UNHASHABLE, Column, Columns, types_within
 from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
@@ -62,8 +62,7 @@ def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
 
 def hashable(column: Column) -> bool:
     """Whether Spark can hash the column; maps and what holds them it cannot."""
-    shown = column.data_type.simpleString()
-    return "map<" not in shown and "variant" not in shown
+    return not any(isinstance(part, UNHASHABLE) for part in types_within(column.data_type))
 
 
 def profile(df: DataFrame, columns: Columns) -> Profile:

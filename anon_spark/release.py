@@ -269,8 +269,8 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
 def _token(person: Column) -> Any:
     """The person as a 64-bit integer: itself, or a hash, which can only make persons fewer."""
     value = F.col(person.internal)
-    if isinstance(person.data_type, T.IntegralType):
-        return value.cast("long")
+    if packing.can_be_packed(person.data_type):
+        return packing.as_integer(value, person.data_type)
     return F.when(value.isNotNull(), F.xxhash64(value))
 
 

@@ -74,6 +74,12 @@ def sizes_of(made: anon_spark.Release) -> list[int]:
     return sorted(map(len, classes_of(rows_of(made), names).values()))
 
 
+def partitions(lines: list[str]) -> int:
+    """How many partitions the messages of a release tell of."""
+    (line,) = [line for line in lines if line.startswith("grouping")]
+    return int(line.split()[1].replace(",", ""))
+
+
 def nothing_released(target: Path) -> bool:
     """Whether no release, no pointer and no staging folder is at a target."""
     private = target.with_name(f"{target.name}.private")

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 from release_examples import (
     nothing_released,
+    partitions,
     release,
     rows_of,
     setting,
@@ -94,9 +95,6 @@ def test_fewer_rows_or_persons_than_k(spark, tmp_path):
     assert line == ("k_anonymity: the table holds 6 rows, fewer than k = 7; k can be at most 6")
     (line,) = refused(RequirementError, df, tmp_path / "out", {"a": QI, "who": "person"}, 5)
     assert line == ("k_anonymity: the table holds 3 persons, fewer than k = 5; k can be at most 3")
-    # with k = the number of rows there is one class
-    made = release(df, tmp_path / "out", {"a": QI, "who": "identifier"}, 6)
-    assert sizes_of(made) == [6]
 
 
 def test_k_of_1_publishes_every_row_as_it_is(spark, tmp_path):
@@ -123,7 +121,7 @@ def test_one_value_in_60_percent_of_rows_that_is_split_is_one_class(spark, tmp_p
     lines: list[str] = []
     spec = spec_for(tmp_path / "out", {"a": QI, "n": "insensitive"}, 10, partition_rows=100)
     made = anon_spark.anonymize(df, spec, lines.append)
-    assert int(lines[2].split()[1]) >= 8
+    assert partitions(lines) >= 8
     rows = rows_of(made)
     assert sorted(row["n"] for row in rows) == list(range(1_000))
     sizes = sizes_of(made)
@@ -203,20 +201,22 @@ def test_names_with_anything_in_them(spark, tmp_path):
     assert list(made.metrics["gcp"]["by_attribute"]) == NAMES[:8]
 
 
-@pytest.mark.parametrize("case_sensitive", ["true", "false"])
-def test_twins_in_upper_and_lower_case(spark, tmp_path, case_sensitive):
+def test_twins_in_upper_and_lower_case(spark, tmp_path):
     df = spark.createDataFrame([(i, i + 100) for i in range(8)], "x int, y int").toDF("Age", "age")
-    with setting(spark, "spark.sql.caseSensitive", case_sensitive):
-        lines = refused(SpecError, df, tmp_path / "out", {"Age": QI, "age": QI})
-        assert [line.split(" (")[0] for line in lines] == [
-            "attributes.age: it is published as 'age_lo', and so is 'Age'",
-            "attributes.age: it is published as 'age_hi', and so is 'Age'",
-        ]
-        made = release(df, tmp_path / "out", {"Age": QI, "age": "insensitive"}, 4)
-        table = table_of(made).sort_by("age")
-        assert table.column_names == ["Age_lo", "Age_hi", "age"]
-        assert table["Age_lo"].to_pylist() == [0] * 4 + [4] * 4
-        assert table["age"].to_pylist() == list(range(100, 108))
+    for case_sensitive in ("true", "false"):
+        with setting(spark, "spark.sql.caseSensitive", case_sensitive):
+            lines = refused(SpecError, df, tmp_path / "out", {"Age": QI, "age": QI})
+            assert [line.split(" (")[0] for line in lines] == [
+                "attributes.age: it is published as 'age_lo', and so is 'Age'",
+                "attributes.age: it is published as 'age_hi', and so is 'Age'",
+            ]
+    for case_sensitive in ("true", "false"):
+        with setting(spark, "spark.sql.caseSensitive", case_sensitive):
+            made = release(df, tmp_path / "out", {"Age": QI, "age": "insensitive"}, 4)
+            table = table_of(made).sort_by("age")
+            assert table.column_names == ["Age_lo", "Age_hi", "age"]
+            assert table["Age_lo"].to_pylist() == [0] * 4 + [4] * 4
+            assert table["age"].to_pylist() == list(range(100, 108))
 
 
 def test_two_columns_that_would_be_published_under_one_name(spark, tmp_path):

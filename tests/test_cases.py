@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from release_examples import (
     column_of,
     nothing_released,
+    partitions,
     release,
     rows_of,
     sizes_of,
@@ -97,13 +98,10 @@ def test_c04_a_class_with_a_missing_quasi_identifier_is_one_class(spark, tmp_pat
     )
 
 
-def test_c06_a_suppressed_cell_is_a_category_of_its_own(spark, tmp_path):
+def test_c06_a_suppressed_cell_is_a_category_of_its_own(spark):
     theirs = spark.createDataFrame([("A", "S"), ("A", "M"), ("A", "*")], "q string, sex string")
     proof = proof_of(theirs, ["q", "sex"])
     assert (proof.classes, proof.smallest_rows, proof.holds) == (3, 1, False)
-    source = spark.createDataFrame([("A", "S"), ("A", "M"), ("A", None)], "q string, sex string")
-    ours = release(source, tmp_path / "out", {"q": QI, "sex": QI})
-    assert column_of(ours, "sex") == ["*"] * 3
 
 
 def test_c07_a_missing_number_is_not_lost_by_a_cut(spark, tmp_path):
@@ -123,16 +121,11 @@ def test_c07_a_missing_number_is_not_lost_by_a_cut(spark, tmp_path):
 
 
 def test_c08_nan_is_in_no_interval_and_not_null(spark, tmp_path):
-    df = spark.createDataFrame([(float("nan"),)] + [(1.0,)] * 4 + [(1.5,)], "x double")
+    values = [float("nan")] * 2 + [1.0] * 4 + [1.5]
+    df = spark.createDataFrame([(x,) for x in values], "x double")
     attributes = {"x": {"role": QI, "hierarchy": {"intervals": {"bounds": [0, 2]}}}}
-    made = release(df, tmp_path / "out", attributes, 1)
-    assert column_of(made, "x") == ["1.0"] * 4 + ["1.5", "NaN"]
-    attributes["x"]["hierarchy"]["intervals"]["bounds"] = [0, 2, 4]
-    wider = df.union(spark.createDataFrame([(3.0,), (float("nan"),)], "x double"))
-    made = release(wider, tmp_path / "out", attributes)
-    # one of [0, 2), the one of 3.0 and the rest under the root
-    assert Counter(column_of(made, "x"))["NaN"] == 2
-    assert len(column_of(made, "x")) == 8
+    made = release(df, tmp_path / "out", attributes)
+    assert column_of(made, "x") == ["NaN"] * 2 + ["[0, 2)"] * 5
 
 
 # --- empty, small and odd tables
@@ -269,11 +262,11 @@ def test_c48_one_combination_in_99_percent_of_a_million_rows(spark, tmp_path):
     lines: list[str] = []
     spec = spec_for(tmp_path / "out", {"q": QI, "n": "insensitive"}, 10, partition_rows=200_000)
     made = anon_spark.anonymize(df, spec, lines.append)
-    assert int(lines[2].split()[1]) >= 5  # no worker holds all rows of that combination
+    assert partitions(lines) >= 5  # no worker holds all rows of that combination
     assert made.manifest["rows"]["published"] == 1_000_000
-    squares = 990_000**2 + sum(count**2 for count in Counter(range(0, 700, 100)).values()) * 0
-    assert made.metrics["discernibility"]["value"] >= squares
-    assert made.data.where("q = 'x'").count() == 990_000
+    sizes = [990_000, *Counter(n % 700 for n in range(0, 1_000_000, 100)).values()]
+    assert made.manifest["proof"]["classes"] == len(sizes) == 8
+    assert made.metrics["discernibility"]["value"] == sum(size**2 for size in sizes)
 
 
 def test_c49_wide_text_of_one_class_passes_through(spark, tmp_path):

@@ -36,16 +36,10 @@ def test_c11_an_integer_beside_a_null_has_no_decimals(spark, tmp_path):
 
 def test_c12_decimals_are_numbers(spark, tmp_path):
     prices = [Decimal("1.10"), Decimal("2.30"), Decimal("5.00"), Decimal("9.99")]
-    df = spark.createDataFrame([(price, price) for price in prices], "p decimal(10,2), q string")
-    df = df.select("p", F.col("p").alias("q"))
-    made = release(df, tmp_path / "out", {"p": QI, "q": QI})
-    assert made.data.schema["p_lo"].dataType.simpleString() == "decimal(10,2)"
-    assert {(r["p_lo"], r["p_hi"]) for r in rows_of(made)} == {
-        (prices[0], prices[1]),
-        (prices[2], prices[3]),
-    }
-    made = release(df, tmp_path / "label", {"p": QI, "q": QI}, form=LABEL)
-    assert set(column_of(made, "p")) == {"[1.10, 2.30]", "[5.00, 9.99]"}
+    df = spark.createDataFrame([(price,) for price in prices], "p decimal(10,2)")
+    made = release(df, tmp_path / "out", {"p": QI}, form=LABEL)
+    assert column_of(made, "p") == ["[1.10, 2.30]"] * 2 + ["[5.00, 9.99]"] * 2
+    assert made.metrics["gcp"]["value"] == pytest.approx((1.20 + 4.99) / 2 / 8.89)
 
 
 def test_c13_days_are_those_of_the_session_whatever_the_process_thinks(
@@ -75,11 +69,6 @@ def test_c14_both_instants_of_the_repeated_hour_survive(spark, tmp_path):
         seconds = [F.unix_seconds(name) for name in ("at_lo", "at_hi", "kept")]
         found = [tuple(row) for row in made.data.select(*seconds, "s").collect()]
         assert sorted(found) == [(second,) * 4 for second in twice]
-        made = release(df, tmp_path / "label", attributes, 1, form=LABEL)
-        assert column_of(made, "at") == [
-            "2021-11-07 01:30:00-07:00",
-            "2021-11-07 01:30:00-08:00",
-        ]
 
 
 def test_c15_far_dates_are_covered_by_their_label(spark, tmp_path):
@@ -129,8 +118,6 @@ def test_c21_booleans_and_dates_are_quasi_identifiers(spark, tmp_path):
         ("false", days[1], days[1]),
         ("true", days[0], days[0]),
     ]
-    both = release(df, tmp_path / "set", {"b": QI, "d": "insensitive"}, 4, form={"category": "set"})
-    assert table_of(both)["b"].to_pylist() == [["false", "true"]] * 4
 
 
 def test_c25_names_with_dots_blanks_and_umlauts(spark, tmp_path):
@@ -142,9 +129,7 @@ def test_c25_names_with_dots_blanks_and_umlauts(spark, tmp_path):
 
 def test_c26_columns_go_by_name_whatever_their_order(spark, tmp_path):
     df = spark.range(4).selectExpr("id + 300 as z", "id + 100 as a", "id + 200 as m")
-    made = release(df, tmp_path / "out", {"m": QI, "z": "insensitive", "a": QI}, 4)
-    assert table_of(made).column_names == ["z", "a_lo", "a_hi", "m_lo", "m_hi"]
-    assert {tuple(row.values())[1:] for row in rows_of(made)} == {(100, 103, 200, 203)}
-    made = release(df, tmp_path / "label", {"m": QI, "z": "insensitive", "a": QI}, 4, form=LABEL)
-    assert dict(made.data.dtypes) == {"z": "bigint", "a": "string", "m": "string"}
-    assert set(column_of(made, "m")) == {"[200, 203]"}
+    made = release(df, tmp_path / "out", {"m": QI, "z": "insensitive", "a": QI}, 4, form=LABEL)
+    assert made.data.dtypes == [("z", "bigint"), ("a", "string"), ("m", "string")]
+    assert {(row["a"], row["m"]) for row in rows_of(made)} == {("[100, 103]", "[200, 203]")}
+    assert column_of(made, "z") == [300, 301, 302, 303]

@@ -114,6 +114,35 @@ def test_all_problems_come_at_once_and_each_names_its_column(spark):
     assert len(found) == len(by_column) == 12
 
 
+def test_types_that_cannot_be_published_or_hashed_are_refused(spark):
+    payload = {
+        "month": "interval year to month",
+        "none": "array<void>",
+        "deep": "struct<a: map<string, interval year>>",
+        "empty": "struct<>",
+    }
+    ddl = ", ".join(f"{name} {kind}" for name, kind in payload.items())
+    found = problems(
+        {"a": QI, "who": "person", **dict.fromkeys(payload, "insensitive")},
+        f"a int, who array<map<int,int>>, {ddl}",
+    )
+    assert [line.split(": ")[0] for line in found] == [
+        "attributes.who",
+        *(f"attributes.{name}" for name in payload),
+    ]
+    assert "of type array<map<int,int>> cannot tell persons apart; " in found[0]
+    assert "of type interval year to month cannot be published; " in found[1]
+    # what Spark and Parquet can pass on is passed on, and an identifier is not even read
+    kept = resolve(
+        spec({"a": QI, "month": "identifier"}, other_columns="keep"),
+        schema(
+            "a int, month interval year, m map<string,array<double>>, s struct<x:binary>, "
+            "v variant, n void, span interval day"
+        ),
+    )
+    assert [c.name for c in kept.untouched] == ["m", "s", "v", "n", "span"]
+
+
 def test_a_table_of_one_column_hints_at_the_separator(spark):
     found = problems({"age": QI, "zip": QI}, "`age;zip` string", other_columns="drop")
     assert len(found) == 2
@@ -170,8 +199,15 @@ def test_a_category_is_read_as_its_hierarchy_sees_it(spark):
         "code": {"role": QI, "hierarchy": {"prefix": {}}},
         "at": {"role": QI, "hierarchy": {"dates": {}}},
         "flag": QI,
+        "text": QI,
     }
-    df = spark.sql("select 537 as code, timestamp'2020-12-31 23:30:00' as at, true as flag")
+    df = spark.sql(
+        "select 537 as code, timestamp'2020-12-31 23:30:00' as at, true as flag, "
+        "collate('A', 'UNICODE_CI') as text"
+    )
     columns = resolve(spec(attributes), df.schema)
-    (row,) = columns.frame(df).toArrow().to_pylist()
+    frame = columns.frame(df)
+    # under that collation A and a would be one value
+    assert frame.dtypes[3] == ("c3", "string")
+    (row,) = frame.toArrow().to_pylist()
     assert (row["c0"], row["c1"].isoformat(), row["c2"]) == ("537", "2020-12-31", "true")

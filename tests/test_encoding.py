@@ -137,7 +137,15 @@ def test_infinities_lie_one_range_beyond_the_finite_values():
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [(0.0, 1.7e308), (-1.7e308, 0.0), (-1.7e308, 1.7e308), (-1e308, 1e308), (0.0, 5e-324)],
+    [
+        (0.0, 1.7e308),
+        (-1.7e308, 0.0),
+        (-1.7e308, 1.7e308),
+        (-1e308, 1e308),
+        (0.0, 5e-324),
+        (2.0**53, 2.0**53 + 2),
+        (-1e300, -1e300 * (1 - 2**-53)),
+    ],
 )
 def test_infinities_stay_apart_from_missing_values_whatever_the_range(low, high):
     encoding, column = number([-math.inf, low, high, math.inf, math.nan, None], pa.float64())
@@ -148,6 +156,15 @@ def test_infinities_stay_apart_from_missing_values_whatever_the_range(low, high)
     assert np.isfinite(encoding.extent)
     # the width of a class from one end to the other is a number as well
     assert np.isfinite(codes[3] - codes[0])
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 2.0**53, -(2.0**53), 1e-300, 1.7e308, -1.7e308])
+def test_infinities_beside_a_single_finite_value(value):
+    encoding, column = number([-math.inf, value, math.inf], pa.float64())
+    codes = encoding.codes(column)
+    assert codes[0] < codes[1] < codes[2]
+    assert np.isfinite(codes).all()
+    assert encoding.penalty(column[1:2], column[2:3]).tolist() == [1.0]
 
 
 def bounds(lows: list[Any], highs: list[Any], kind: pa.DataType) -> tuple[pa.Array, pa.Array]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import anon_spark
-from anon_spark import plan as plan_module
+from anon_spark import plan_estimate
 from anon_spark.datasets.adult import demo_spec, table_path
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError, SpecError
@@ -153,7 +153,7 @@ def test_a_thin_sample_foretells_the_whole(adult, tmp_path, monkeypatch):
     wanted = demo_spec(str(tmp_path / "out"), k=40)
     whole = plan(adult, wanted).estimate
     # codes of the sample are drawn by a hash, so this is the same on every machine
-    monkeypatch.setattr(plan_module, "SAMPLE_ROWS", 4_000)
+    monkeypatch.setattr(plan_estimate, "SAMPLE_ROWS", 4_000)
     found = plan(adult, wanted).estimate
     assert 2_000 < found.sample_rows < 6_000
     assert found.classes == pytest.approx(whole.classes, rel=0.3)
@@ -248,7 +248,7 @@ def test_an_empty_table_is_planned(spark):
 
 @pytest.mark.spark
 def test_persons_without_a_name_and_few_distinct_rows(spark, monkeypatch):
-    monkeypatch.setattr(plan_module, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(plan_estimate, "SAMPLE_ROWS", 500)
     rows = [(None if i % 2 else i % 400, i % 4) for i in range(4_000)]
     df = spark.createDataFrame(rows, "who int, age int")
     attributes = {"who": "person", "age": "quasi_identifier"}

@@ -119,7 +119,7 @@ def covers(low: Any, high: Any, missing: bool | None, value: Any) -> bool:
 
 def under(label: str | None, value: str | None) -> bool:
     """Whether a city lies under a label, read off the tree as it was written."""
-    if label == "*" or label == value:
+    if label in ("*", value):
         return True
     return value in {"North": {"Oslo", "Bergen"}, "South": {"Roma", "Bari", "Lecce"}}.get(label, ())
 
