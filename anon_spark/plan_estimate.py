@@ -6,7 +6,7 @@ corresponds to its thinness.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from anon_spark.encoding import Encoding, Number
 from anon_spark.prepartition import draw_sample
 from anon_spark.privacy import Requirement
 from anon_spark.publishing.classes import arrange
-from anon_spark.release import Prepared
 from anon_spark.worker import PERSON
+
+if TYPE_CHECKING:
+    from anon_spark.release import Prepared
 
 SAMPLE_ROWS = 100_000
 _FEWEST = 10.0  # rows of a class below which a sample cannot show how classes form
@@ -64,7 +66,7 @@ class Sample:
         return len(self.row)
 
 
-def draw(prepared: Prepared) -> Sample:
+def draw(prepared: "Prepared") -> Sample:
     """A sample of about `SAMPLE_ROWS` rows, or all where there are fewer."""
     encodings: list[Encoding] = list(prepared.profile.encodings)
     drawn = list(encodings)
@@ -97,7 +99,7 @@ def _shares(weights: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.diff(ends, prepend=0)
 
 
-def estimate(prepared: Prepared, sample: Sample) -> Estimate | None:
+def estimate(prepared: "Prepared", sample: Sample) -> Estimate | None:
     """Groups a sample and scales what comes out; None where k is too large for the sample."""
     rows = prepared.profile.rows
     share = sample.rows / rows
@@ -144,7 +146,7 @@ def _scaled(requirement: Requirement, scale: float) -> Requirement:
 
 
 def _outcome(
-    prepared: Prepared, sample: Sample, requirement: Requirement
+    prepared: "Prepared", sample: Sample, requirement: Requirement
 ) -> tuple[float, NDArray[np.float64]]:
     """Mean rows of a class, and the mean penalty of every attribute, shape (d,)."""
     encodings, form = prepared.profile.encodings, prepared.spec.release.form

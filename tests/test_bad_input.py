@@ -308,6 +308,15 @@ def test_a_value_that_is_not_of_the_type_that_the_spec_names(spark, tmp_path):
     assert "SECRET" not in line
 
 
+def test_a_table_that_fails_while_it_is_computed(spark, tmp_path):
+    df = spark.createDataFrame([("1",), ("SECRET",)], "text string").selectExpr(
+        "cast(text as int) as a"
+    )
+    (line,) = refused(DataError, df, tmp_path / "out", {"a": QI})
+    assert "a value does not fit the type that its column is declared with" in line
+    assert "SECRET" not in line
+
+
 def test_a_target_that_is_not_writable(spark, tmp_path):
     (tmp_path / "file").write_text("x")
     df = spark.range(4).selectExpr("id as a")

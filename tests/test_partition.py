@@ -257,6 +257,9 @@ def test_a_category_is_cut_into_whole_groups_of_its_hierarchy():
     assert leaf["a"] == leaf["b"]
     assert leaf["c"] == leaf["d"] == leaf["e"]
     assert len({leaf["a"], leaf["c"], leaf[None]}) == 3
+    # the part with most values is the rest, since every other value is spelled out to Spark
+    assert isinstance(tree.root, CategoryCut)
+    assert sorted(tree.root.values, key=str) == [("a", "b"), (None,)]
     # and a group that it lacks, or a value that the hierarchy lacks, goes somewhere
     assert walk(tree, ["f"]) == walk(tree, ["elsewhere"])
 

@@ -246,7 +246,8 @@ def test_a_person_with_many_rows_counts_once(spark, tmp_path):
 
 
 def test_a_person_may_be_of_any_type_that_tells_persons_apart(spark, tmp_path):
-    df = spark.range(40).selectExpr("id div 8 as a", "date_add(date'2020-01-01', id div 2) as who")
+    who = "date_add(date'2020-01-01', int(id div 2)) as who"
+    df = spark.range(40).selectExpr("id div 8 as a", who)
     made = release(df, tmp_path / "out", {"a": QI, "who": "person"}, 4)
     assert made.manifest["proof"]["smallest_persons"] == 4
     assert sizes_of(made) == [8] * 5

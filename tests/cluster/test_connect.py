@@ -13,7 +13,7 @@ from anon_spark.release import anonymize
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
-ROWS = 9_000
+ROWS = 6_000
 
 # In a process of its own: a classic session and one of Connect do not mix.
 CONNECTED = """
