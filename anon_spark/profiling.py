@@ -19,6 +19,7 @@ from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
 from anon_spark.packing import Range, as_integer, can_be_packed
+from anon_spark.partition import literal
 from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
@@ -100,8 +101,8 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
             finite = _finite(column)
             aggregates += [F.min(finite).alias(f"{name}_min"), F.max(finite).alias(f"{name}_max")]
         elif (hierarchy := given[name]) is not None:
-            leaves = typed_values(list(hierarchy.values), _arrow_type(column)).to_pylist()
-            unknown = value.isNotNull() & ~value.isin(leaves)
+            leaves = typed_values(list(hierarchy.values), _arrow_type(column))
+            unknown = value.isNotNull() & ~value.isin([literal(leaf) for leaf in leaves])
             aggregates.append(F.count_if(unknown).alias(f"{name}_unknown"))
         else:
             aggregates.append(F.approx_count_distinct(value).alias(f"{name}_distinct"))
