@@ -42,11 +42,6 @@ __all__ = [
     "verify",
 ]
 
-if hasattr(__spec__.loader, "archive"):  # shipped to a cluster as a zip or wheel
-    from anon_spark.kernel_cache import keep_kernels_of_archive
-
-    keep_kernels_of_archive()
-
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:

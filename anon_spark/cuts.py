@@ -11,11 +11,11 @@ along a hierarchy goes into the children of the lowest common ancestor.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Axes, Block
+from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import satisfied
 from anon_spark.privacy.rows import Rows, Scratch
 
@@ -64,7 +64,7 @@ def start(block: Block, axes: Axes) -> Cutting:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def lowest_common_ancestor(
     axes: Axes, axis: int, low: int, high: int
 ) -> int:  # pragma: no cover - compiled
@@ -76,7 +76,7 @@ def lowest_common_ancestor(
     return node
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def measure(c: Cutting, lo: int, hi: int) -> None:  # pragma: no cover - compiled
     """Finds the least and greatest code of the rows lo..hi-1 in every attribute."""
     d = c.x.shape[1]
@@ -90,7 +90,7 @@ def measure(c: Cutting, lo: int, hi: int) -> None:  # pragma: no cover - compile
             c.high[j] = max(value, c.high[j])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def width(axes: Axes, axis: int, low: float, high: float) -> float:  # pragma: no cover - compiled
     """Weighted normalized range of codes low..high: the certainty penalty they would cost.
 
@@ -108,7 +108,7 @@ def width(axes: Axes, axis: int, low: float, high: float) -> float:  # pragma: n
     return axes.weight[axis] * (leaves / axes.extent[axis])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def select(values: np.ndarray, lo: int, hi: int, k: int) -> float:  # pragma: no cover - compiled
     """The value at position k of values[lo:hi] were it sorted; reorders the slice (Hoare)."""
     hi -= 1
@@ -135,7 +135,7 @@ def select(values: np.ndarray, lo: int, hi: int, k: int) -> float:  # pragma: no
     return values[lo]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def median(
     c: Cutting, axis: int, lo: int, hi: int
 ) -> tuple[float, int, int]:  # pragma: no cover - compiled
@@ -173,7 +173,7 @@ def median(
     return value, below, equal
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def move_below(
     c: Cutting, axis: int, lo: int, hi: int, threshold: float, inclusive: bool
 ) -> int:  # pragma: no cover - compiled
@@ -210,7 +210,7 @@ def move_below(
     return left
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def both_satisfied(
     c: Cutting, lo: int, middle: int, hi: int, models: np.ndarray, parameters: np.ndarray
 ) -> bool:  # pragma: no cover - compiled
@@ -221,7 +221,7 @@ def both_satisfied(
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_number(
     c: Cutting,
     axis: int,
@@ -265,7 +265,7 @@ def cut_number(
     return 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def child_of(axes: Axes, axis: int, node: int, leaf: int) -> int:  # pragma: no cover - compiled
     """Which child of `node` (0, 1, ...) the leaf lies under."""
     first_node = axes.node_at[axis]
@@ -281,7 +281,7 @@ def child_of(axes: Axes, axis: int, node: int, leaf: int) -> int:  # pragma: no 
     return a - start_at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def gather(c: Cutting, lo: int, hi: int, starts: np.ndarray) -> None:  # pragma: no cover - compiled
     """Moves rows lo..hi-1 so that every part p = c.part begins at starts[p]; starts advance."""
     d, s = c.x.shape[1], c.rows.sensitive.shape[1]
@@ -304,7 +304,7 @@ def gather(c: Cutting, lo: int, hi: int, starts: np.ndarray) -> None:  # pragma:
         c.rows.sensitive[lo:hi] = c.sensitive2[lo:hi]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_category(
     c: Cutting,
     axes: Axes,
@@ -385,7 +385,7 @@ def cut_category(
     return goods if goods > 1 else 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_widest(
     c: Cutting,
     axes: Axes,

@@ -1,10 +1,10 @@
-"""Where compiled kernels are kept if the package is imported from an archive.
+"""How kernels are compiled, and where their machine code is kept.
 
-Spark ships a package as a zip or wheel and puts it into another folder for every application and
-executor. Numba by itself would compile anew each time and leave a folder per archive path in the
-home folder, fails where the home folder cannot be written, and refuses wheels. Here the kernels of
-an archive are kept by their source instead, in a folder of the user: the value of
-``NUMBA_CACHE_DIR`` where it is set, else one below the temporary folder.
+Numba by itself takes a kernel from its cache while its own file is unchanged, although
+a privacy predicate that it calls may have changed. Here a kernel is kept by all the sources of the
+package. It lies beside its source, or, where that cannot be written or is a zip
+that Spark ships to a cluster, in a folder of the user: the value of ``NUMBA_CACHE_DIR`` where it is
+set, else one below the temporary folder.
 """
 
 import hashlib
@@ -19,41 +19,37 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from zipfile import ZipFile
 
+import numba as nb
 from numba import config
 from numba.core.caching import CacheImpl
 
 _PACKAGE = __name__.partition(".")[0]
 
 
-def keep_kernels_of_archive() -> None:
-    """Tells Numba where to keep the kernels of this package; for a package in an archive only."""
-    # A list that the user gives, NUMBA_CACHE_LOCATOR_CLASSES, goes before Numba's own.
-    locators: list[Any] = CacheImpl._locator_classes
-    if ArchiveLocator not in locators:
-        locators.insert(0, ArchiveLocator)
-
-
-class ArchiveLocator:
+class PackageLocator:
     """Tells Numba where one kernel of this package is kept; called by Numba.
 
     Args:
-        module: The module of the kernel, ``anon_spark.cuts``.
+        folder: Where the kernel is kept.
         line: Where the kernel begins in its file.
-        file: Its file, a path that leads into the archive.
+        file: Its file, maybe a path that leads into an archive.
     """
 
-    def __init__(self, module: str, line: int, file: str) -> None:
+    def __init__(self, folder: Path, line: int, file: str) -> None:
         self._py_file = file  # Numba names it in its warnings
         self._line = line
-        self._folder = cache_folder() / module
+        self._folder = folder
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., object], py_file: str) -> "ArchiveLocator | None":
+    def from_function(cls, py_func: Callable[..., object], py_file: str) -> "PackageLocator | None":
         """A locator, or None for functions that are not of this package."""
         module = py_func.__module__
-        if module.partition(".")[0] != _PACKAGE or Path(py_file).exists():
+        if module.partition(".")[0] != _PACKAGE:
             return None
-        return cls(module, py_func.__code__.co_firstlineno, py_file)
+        beside = Path(py_file).parent / "__pycache__"
+        own = Path(py_file).exists() and not config.CACHE_DIR and _writable(beside)  # type: ignore[attr-defined]
+        folder = beside if own else cache_folder() / module
+        return cls(folder, py_func.__code__.co_firstlineno, py_file)
 
     def get_cache_path(self) -> str:
         """The folder of the kernel."""
@@ -75,14 +71,21 @@ class ArchiveLocator:
 @cache
 def source_digest() -> str:
     """SHA-256 of all Python sources of the package, as hexadecimal digits."""
-    archive: str = sys.modules[_PACKAGE].__spec__.loader.archive  # type: ignore[union-attr]
+    loader: Any = sys.modules[_PACKAGE].__spec__.loader  # type: ignore[union-attr]
+    sources: dict[str, bytes] = {}
+    if hasattr(loader, "archive"):
+        with ZipFile(loader.archive) as file:
+            for name in file.namelist():
+                if PurePosixPath(name).suffix == ".py" and _PACKAGE in PurePosixPath(name).parts:
+                    sources[name] = file.read(name)
+    else:
+        root = Path(__file__).parent
+        for path in root.rglob("*.py"):
+            sources[path.relative_to(root).as_posix()] = path.read_bytes()
     digest = hashlib.sha256()
-    with ZipFile(archive) as file:
-        for name in sorted(file.namelist()):
-            path = PurePosixPath(name)
-            if path.suffix == ".py" and _PACKAGE in path.parts:
-                digest.update(f"{name}\0".encode())
-                digest.update(hashlib.sha256(file.read(name)).digest())
+    for name in sorted(sources):
+        digest.update(f"{name}\0".encode())
+        digest.update(hashlib.sha256(sources[name]).digest())
     return digest.hexdigest()
 
 
@@ -91,11 +94,18 @@ def cache_folder() -> Path:
     """The folder for the kernels of these sources; its base exists and can be written."""
     for base in _bases():
         folder = base / f"kernels-{source_digest()[:16]}"
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
+        if _writable(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix="anon_spark-kernels-"))
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made if it is not there."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        return True
+    return False
 
 
 def _bases() -> Iterator[Path]:
@@ -113,3 +123,11 @@ def _bases() -> Iterator[Path]:
             and not there.st_mode & 0o022
         ):
             yield own
+
+
+# A list that the user gives, NUMBA_CACHE_LOCATOR_CLASSES, goes before Numba's own.
+_locators: list[Any] = CacheImpl._locator_classes
+_locators.insert(0, PackageLocator)
+
+kernel = nb.njit(cache=True, nogil=True)
+"""Compiles a function when it is first called, and keeps it for later processes."""

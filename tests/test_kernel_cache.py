@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept if the package is imported from a zip or wheel."""
+"""Where compiled kernels are kept, and that they are never older than the sources."""
 
 import json
 import os
@@ -9,8 +9,11 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from shipped import zip_package
+
+import anon_spark
 
 COMPILES = """
 import json
@@ -99,7 +102,39 @@ def test_a_folder_that_others_can_write_to_is_not_used(package, temporary):
     assert not list(own_folder(temporary).iterdir())
 
 
-def test_a_package_that_is_installed_is_left_to_numba():
-    import anon_spark.publishing.classes  # noqa: F401
+def test_kernels_of_a_source_tree_lie_beside_it():
+    from anon_spark.publishing import classes
 
-    assert "anon_spark.kernel_cache" not in sys.modules
+    classes.arrange(np.array([0], np.int32), np.array([[1.0]]))
+    assert Path(classes._bounds.stats.cache_path) == Path(classes.__file__).parent / "__pycache__"
+
+
+PREDICATE = """
+import numpy as np
+from anon_spark.block import Block
+from anon_spark.grouping.mondrian import Mondrian
+from anon_spark.privacy import KAnonymity, Requirement
+codes = np.arange(8.0).reshape(8, 1)
+block = Block(codes, np.ones(1), np.full(1, 7.0), (None,), np.empty((8, 0), np.int32))
+print(Mondrian().group(block, Requirement((KAnonymity(2),)), None).max() + 1)
+"""
+
+
+def test_a_changed_predicate_reaches_the_kernels_of_other_files(tmp_path):
+    shutil.copytree(
+        Path(anon_spark.__file__).parent,
+        tmp_path / "anon_spark",
+        ignore=shutil.ignore_patterns("__pycache__", "datasets"),
+    )
+
+    def classes() -> int:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+        run = [sys.executable, "-c", PREDICATE]
+        return int(subprocess.check_output(run, cwd=tmp_path, env={**own, "PYTHONPATH": "."}))
+
+    assert classes() == 4
+    predicate = tmp_path / "anon_spark/privacy/k_anonymity.py"
+    source = predicate.read_text()
+    assert "if hi - lo < k:" in source
+    predicate.write_text(source.replace("if hi - lo < k:", "if hi - lo < 2 * k:"))
+    assert classes() == 2

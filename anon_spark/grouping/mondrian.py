@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Axes, Block
 from anon_spark.cuts import Cutting, cut_widest, start
+from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import Requirement
 
 
@@ -65,7 +65,7 @@ def canonical_order(block: Block) -> NDArray[np.int64]:
     return np.lexsort(keys)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _group(
     c: Cutting,
     axes: Axes,

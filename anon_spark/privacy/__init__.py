@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import k_anonymity
 from anon_spark.privacy.k_anonymity import KAnonymity
 from anon_spark.privacy.rows import Rows, Scratch
@@ -17,7 +17,7 @@ MODELS: dict[str, type[PrivacyModel]] = {KAnonymity.name: KAnonymity}
 _NUMBER = {name: number for number, name in enumerate(MODELS)}
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def satisfied(
     models: np.ndarray, parameters: np.ndarray, rows: Rows, lo: int, hi: int, scratch: Scratch
 ) -> bool:  # pragma: no cover - compiled

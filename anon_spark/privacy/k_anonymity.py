@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numba as nb
 import numpy as np
 
+from anon_spark.kernel_cache import kernel
 from anon_spark.privacy.rows import Rows, Scratch
 
 
@@ -62,7 +62,7 @@ class KAnonymity:
         )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def satisfied(
     parameters: np.ndarray, rows: Rows, lo: int, hi: int, scratch: Scratch
 ) -> bool:  # pragma: no cover - compiled

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from anon_spark.kernel_cache import kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def arrange(labels: NDArray[np.int32], codes: NDArray[np.float64]) -> Classes:
     return Classes(order, starts, low[by_bounds], high[by_bounds])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bounds(
     labels: np.ndarray, codes: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
@@ -75,7 +76,7 @@ def _bounds(
     return low, high
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _count_sort(
     labels: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
@@ -92,7 +93,7 @@ def _count_sort(
     return order, starts
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def extremes(
     starts: np.ndarray, keys: np.ndarray, valid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
@@ -120,7 +121,7 @@ def extremes(
     return least, greatest
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def distinct(
     starts: np.ndarray, values: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
