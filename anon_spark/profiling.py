@@ -24,6 +24,8 @@ from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
 """Most distinct values that a category may have whose hierarchy is made from its values."""
+ROUGHLY = 0.2
+"""Relative standard deviation of the count of distinct values that is compared with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,9 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
             unknown = value.isNotNull() & ~value.isin([literal(leaf) for leaf in leaves])
             aggregates.append(F.count_if(unknown).alias(f"{name}_unknown"))
         else:
-            aggregates.append(F.approx_count_distinct(value).alias(f"{name}_distinct"))
+            # a rough count keeps a few numbers, a finer one dozens that Java has to compile
+            distinct = F.approx_count_distinct(value, ROUGHLY)
+            aggregates.append(distinct.alias(f"{name}_distinct"))
     found = df.agg(*aggregates).toArrow()
     if found.num_rows != 1:
         raise DataError("the table could not be counted; is its source readable?")

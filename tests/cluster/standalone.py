@@ -121,24 +121,34 @@ def wait_for(log: Path, pattern: str) -> str:
     raise TimeoutError(f"{log.name} does not say {pattern!r}:\n{log.read_text()[-4000:]}")
 
 
+# Ends with its standard input, so also when the tests are killed; TERM goes to the whole group.
+_TIED = '"$@" </dev/null & trap "kill 0" EXIT; cat >/dev/null'
+
+
 @contextmanager
 def _daemon(command: list[str], environment: Mapping[str, str], log: Path) -> Iterator[None]:
     """A process in a session of its own; ends with all that it has started."""
     with log.open("w") as output:
         process = subprocess.Popen(
-            command, env=environment, stdout=output, stderr=output, start_new_session=True
+            ["sh", "-c", _TIED, "sh", *command],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         yield
     finally:
         # A worker that is asked to end ends its executors, and they their Python processes.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-        for left in session_of(process.pid):
+        process.stdin.close()
+        end = time.monotonic() + 10
+        while (left := session_of(process.pid)) and time.monotonic() < end:
+            time.sleep(0.1)
+            process.poll()
+        for pid in left:
             with suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         process.wait()
 
 
