@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anon_spark.datasets.ratings import ratings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anon_spark.datasets.ratings import ratings
 from anon_spark.exits import reported
 from anon_spark.release import anonymize, prepare
 from anon_spark.session import local_session

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from own_spark import spark_environment
 from pyspark.sql import DataFrame, SparkSession
 from visits import latest, published, spec_of, visits, write_visits
 
@@ -121,7 +122,7 @@ def drivers(table: DataFrame, source: Path) -> Iterator[dict[str, Driver]]:
             shutil.copytree(f"{first}{suffix}", f"{target}{suffix}")
         process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, str(source), str(target), wait_at],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            env=spark_environment(PYTHONPATH=str(Path(__file__).parent)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,13 +1,15 @@
 """The same table, spec and seed give the same release, however the rows arrive."""
 
 import json
-import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from own_spark import Started, spark_environment, start
 from pyspark.sql import SparkSession
 from visits import multiset, published, rows_by_class, spec_of, visits, visits_spec, write_visits
 
@@ -48,8 +50,26 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
+def one_core(
+    table: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Started]]:
+    """Every variant from seven files in another order, in a process that runs meanwhile."""
+    folder = tmp_path_factory.mktemp("one-core")
+    shuffled = table.take(pa.array(np.random.default_rng(3).permutation(ROWS)))
+    source = write_visits(folder / "visits", shuffled, files=7)
+    specs = [visits_spec(folder / name, **changes) for name, changes in VARIANTS.items()]
+    command = [sys.executable, "-c", ONE_CORE, str(source), json.dumps(specs)]
+    started = start(command, folder / "process", spark_environment())
+    yield folder, started
+    started.process.kill()
+
+
+@pytest.fixture(scope="module")
 def releases(
-    spark: SparkSession, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
+    one_core: object,
+    spark: SparkSession,
+    table: pa.Table,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, pa.Table]:
     """Every variant, made on two cores from three files."""
     folder = tmp_path_factory.mktemp("repeatability")
@@ -73,22 +93,6 @@ def test_the_variants_are_what_they_are_meant_to_be(releases):
     assert max(map(len, rows_by_class(releases["chunks"]).values())) > 2_000
     # A table whose rows all differ: order and assignment can be seen.
     assert max(multiset(releases["strict"]).values()) == 1
-
-
-def test_one_core_and_shuffled_files_give_the_same_release(releases, table, tmp_path):
-    shuffled = table.take(pa.array(np.random.default_rng(3).permutation(ROWS)))
-    source = write_visits(tmp_path / "visits", shuffled, files=7)
-    specs = [visits_spec(tmp_path / name, **changes) for name, changes in VARIANTS.items()]
-    run = subprocess.run(
-        [sys.executable, "-c", ONE_CORE, str(source), json.dumps(specs)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr[-4000:]
-    for name, expected in releases.items():
-        assert_same(published(tmp_path / name), expected)
 
 
 @pytest.mark.parametrize("name", ["strict", "relaxed"])
@@ -120,3 +124,11 @@ def test_rows_of_a_class_do_not_follow_the_order_of_the_input(releases):
     ]
     upward = sum(step > 0 for step in steps) / len(steps)
     assert abs(upward - 0.5) < 3 / (2 * len(steps) ** 0.5)
+
+
+def test_one_core_and_shuffled_files_give_the_same_release(one_core, releases):
+    folder, process = one_core
+    run = process.end()
+    assert run.returncode == 0, run.stderr[-4000:]
+    for name, expected in releases.items():
+        assert_same(published(folder / name), expected)

@@ -5,14 +5,16 @@ import re
 import signal
 import subprocess
 import sysconfig
+import tempfile
 import time
 import venv
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from own_spark import Started, spark_environment, start
 from shipped import zip_package
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -34,16 +36,13 @@ class Cluster:
     package: Path
     environment: Mapping[str, str]
 
-    def submit(
-        self,
-        job: Path,
-        *arguments: str,
-        package: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """What a user does: spark-submit in client mode, with the package by --py-files."""
-        command = [str(SPARK_HOME / "bin/spark-submit"), "--master", self.url]
-        command += ["--py-files", str(package or self.package)]
+    def submit(self, job: Path, *arguments: str, master: str | None = None) -> Started:
+        """What a user does: spark-submit in client mode, with the package by --py-files.
+
+        The cluster runs one such job after the other; those for another master run beside them.
+        """
+        command = [str(SPARK_HOME / "bin/spark-submit"), "--master", master or self.url]
+        command += ["--py-files", str(self.package)]
         for setting in (
             "spark.ui.enabled=false",
             "spark.executor.memory=1g",
@@ -52,15 +51,8 @@ class Cluster:
             "spark.sql.session.timeZone=UTC",
         ):
             command += ["--conf", setting]
-        return subprocess.run(
-            [*command, str(job), *arguments],
-            env={**self.environment, **(environment or {})},
-            cwd=self.package.parent,  # not the checkout, whose package would go before the zip
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        folder = Path(tempfile.mkdtemp(dir=self.package.parent)) / "submitted"
+        return start([*command, str(job), *arguments], folder, self.environment)
 
 
 @contextmanager
@@ -70,33 +62,34 @@ def running_cluster(folder: Path, java_home: Path) -> Iterator[Cluster]:
         (folder / name).mkdir()
     package = zip_package(folder / "anon_spark.zip")
     python = bare_python(folder / "python")
-    environment = {
-        **without_spark_settings(),
-        "JAVA_HOME": str(java_home),
-        "PYSPARK_PYTHON": str(python),
-        "SPARK_CONF_DIR": str(folder / "conf"),
-        "SPARK_HOME": str(SPARK_HOME),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "TMPDIR": str(folder / "tmp"),
-    }
-    with ExitStack() as daemons:
+    environment = spark_environment(
+        JAVA_HOME=str(java_home),
+        PYSPARK_PYTHON=str(python),
+        SPARK_CONF_DIR=str(folder / "conf"),
+        SPARK_HOME=str(SPARK_HOME),
+        TMPDIR=str(folder / "tmp"),
+    )
+    daemons: list[subprocess.Popen[bytes]] = []
 
-        def start(name: str, kind: str, *arguments: str) -> Path:
-            log = folder / "logs" / name
-            command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{kind}"]
-            command += ["--host", "127.0.0.1", "--webui-port", "0", *arguments]
-            daemons.enter_context(_daemon(command, environment, log))
-            return log
+    def begin(name: str, kind: str, *arguments: str) -> Path:
+        log = folder / "logs" / name
+        command = [str(SPARK_HOME / "bin/spark-class"), f"org.apache.spark.deploy.{kind}"]
+        command += ["--host", "127.0.0.1", "--webui-port", "0", *arguments]
+        daemons.append(_daemon(command, environment, log))
+        return log
 
-        master = start("master", "master.Master", "--port", "0")
+    try:
+        master = begin("master", "master.Master", "--port", "0")
         url = wait_for(master, r"Starting Spark master at (spark://\S+)")
         for number in (1, 2):
             work = str(folder / f"work-{number}")
             size = ("--cores", "1", "--memory", "2g")
-            start(f"worker-{number}", "worker.Worker", *size, "--work-dir", work, url)
+            begin(f"worker-{number}", "worker.Worker", *size, "--work-dir", work, url)
         for number in (1, 2):
             wait_for(folder / "logs" / f"worker-{number}", "(Successfully registered)")
         yield Cluster(url, package, environment)
+    finally:
+        _end(daemons)
 
 
 def bare_python(folder: Path) -> Path:
@@ -125,11 +118,12 @@ def wait_for(log: Path, pattern: str) -> str:
 _TIED = '"$@" </dev/null & trap "kill 0" EXIT; cat >/dev/null'
 
 
-@contextmanager
-def _daemon(command: list[str], environment: Mapping[str, str], log: Path) -> Iterator[None]:
-    """A process in a session of its own; ends with all that it has started."""
+def _daemon(
+    command: list[str], environment: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
+    """A process in a session of its own."""
     with log.open("w") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             ["sh", "-c", _TIED, "sh", *command],
             env=environment,
             stdin=subprocess.PIPE,
@@ -137,19 +131,22 @@ def _daemon(command: list[str], environment: Mapping[str, str], log: Path) -> It
             stderr=output,
             start_new_session=True,
         )
-    try:
-        yield
-    finally:
-        # A worker that is asked to end ends its executors, and they their Python processes.
-        process.stdin.close()
-        end = time.monotonic() + 10
-        while (left := session_of(process.pid)) and time.monotonic() < end:
+
+
+def _end(daemons: list[subprocess.Popen[bytes]]) -> None:
+    """Ends processes and all that they have started."""
+    # A worker that is asked to end ends its executors, and they their Python processes.
+    for daemon in daemons:
+        daemon.stdin.close()
+    end = time.monotonic() + 10
+    for daemon in daemons:
+        while (left := session_of(daemon.pid)) and time.monotonic() < end:
             time.sleep(0.1)
-            process.poll()
+            daemon.poll()
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        process.wait()
+        daemon.wait()
 
 
 def session_of(leader: int) -> list[int]:
@@ -159,9 +156,3 @@ def session_of(leader: int) -> list[int]:
     ).stdout
     pairs = (line.split() for line in table.splitlines())
     return [int(pid) for pid, session in pairs if session == str(leader)]
-
-
-def without_spark_settings() -> dict[str, str]:
-    """The environment, less what it configures for Spark, Python's path and Numba."""
-    foreign = re.compile("SPARK_|PYSPARK_|PYTHONPATH$|MASTER$|NUMBA_|COV_CORE")
-    return {name: value for name, value in os.environ.items() if not foreign.match(name)}

@@ -1,12 +1,11 @@
 """The same release over Spark Connect, whose client has no JVM of its own."""
 
 import json
-import subprocess
 import sys
 
 import pytest
+from own_spark import spark_environment, start
 from pyspark.sql import SparkSession
-from standalone import without_spark_settings
 from visits import multiset, published, spec_of, visits, visits_spec, write_visits
 
 from anon_spark.release import anonymize
@@ -38,22 +37,16 @@ def test_connect_makes_the_release_that_a_classic_session_makes(spark: SparkSess
     source = write_visits(tmp_path / "visits", visits(ROWS))
     here, there = tmp_path / "classic", tmp_path / "connect"
     spec = {"source": {"path": str(source)}, **visits_spec(there, partition_rows=2_000)}
-    run = subprocess.run(
+    # The local server of Connect leaves folders where it starts.
+    connected = start(
         [sys.executable, "-c", CONNECTED, json.dumps(spec), str(there)],
-        env={
-            **without_spark_settings(),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-        cwd=tmp_path,  # the local server of Connect leaves folders where it starts
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+        tmp_path / "process",
+        spark_environment(),
     )
+    anonymize(spark.read.parquet(str(source)), spec_of(here, partition_rows=2_000))
+    run = connected.end()
     assert run.returncode == 0, run.stderr[-4000:]
     assert json.loads(run.stdout.splitlines()[-1]) == [ROWS, []]
-    anonymize(spark.read.parquet(str(source)), spec_of(here, partition_rows=2_000))
     found, expected = published(there), published(here)
     assert found.schema == expected.schema
     assert multiset(found) == multiset(expected)
