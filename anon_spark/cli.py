@@ -163,8 +163,8 @@ def plan(spec: SpecFile, overrides: Overrides = None, quiet: Quiet = False) -> N
     """
     with reported():
         from anon_spark.plan import plan as make_plan
+        from anon_spark.preparation import read_source
         from anon_spark.progress import shown_steps
-        from anon_spark.release import read_source
         from anon_spark.session import local_session
         from anon_spark.spec import read_spec
 

@@ -4,7 +4,7 @@ Handing a row from the JVM to Python costs time for every column, and shuffling 
 Whole numbers, dates and booleans whose range was seen need few bits; several share a word.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,20 +128,18 @@ def words(slots: Sequence[Slot], values: dict[str, SparkColumn]) -> list[SparkCo
     return [column.alias(word_name(word)) for word, column in packed.items()]
 
 
-def extract(slot: Slot) -> SparkColumn:
-    """The integer in a slot, in Spark; the value must not be missing."""
-    word = F.shiftright(F.col(word_name(slot.word)), slot.shift)
-    return word.bitwiseAND(F.lit(slot.mask)) + F.lit(slot.low - 1)
-
-
-def unpack(table: pa.Table, slots: Sequence[Slot]) -> pa.Table:
-    """A table with the packed columns in place of the words."""
+def unpack(
+    table: pa.Table, slots: Sequence[Slot], names: Collection[str] | None = None
+) -> pa.Table:
+    """A table with the packed columns, or those in `names`, in place of the words."""
     if not slots:
         return table
     found = {word_name(slot.word) for slot in slots}
     held = {name: table[name].to_numpy() for name in found}
     columns = {name: table[name] for name in table.column_names if name not in found}
     for slot in slots:
+        if names is not None and slot.name not in names:
+            continue
         codes = (held[word_name(slot.word)] >> slot.shift) & slot.mask
         missing = codes == 0
         values = codes + (slot.low - 1)

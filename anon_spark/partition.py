@@ -1,24 +1,20 @@
-"""Prepartitioning: Mondrian cuts on a sample, counted on all rows, routed in the JVM.
+"""Prepartitioning: Mondrian cuts on a sample make a tree that tells every row its partition.
 
-A sample may choose the cuts; it may not certify them. So the rows and persons of every leaf are
-counted over the whole table, and leaves that cannot meet the requirement by themselves are merged
-with their neighbours in the tree until all can.
+A sample may choose the cuts; it may not certify more than it saw. Leaves that do not surely meet
+the requirement by themselves are merged with their neighbours in the tree until all do.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.cuts import cut_widest, lowest_common_ancestor, start
-from anon_spark.encoding import Category, Encoding, order_keys
-from anon_spark.hierarchy import UNKNOWN
+from anon_spark.encoding import Category, Encoding
+from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import Requirement
 from anon_spark.privacy.k_anonymity import KAnonymity
 
@@ -32,25 +28,35 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class NumberCut:
-    """Rows whose number is at most `threshold` go left, and so do missing values.
+    """Rows whose code is at most `threshold` go to the first part, others to the second.
 
-    `threshold` is None where only missing values go left, and NaN where all but NaN do.
+    Args:
+        axis: The attribute.
+        threshold: A code; `NULL_CODE` where only missing values go to the first part, the greatest
+            float64 where all but NaN do.
+        parts: Both parts.
     """
 
     axis: int
-    threshold: pa.Scalar | None
-    left: "Node"
-    right: "Node"
+    threshold: float
+    parts: tuple["Node", "Node"]
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryCut:
-    """Rows go where their category is listed, all others to `rest`."""
+    """Every leaf code of the hierarchy belongs to a part.
+
+    Args:
+        axis: The attribute.
+        first: Leaf codes at which runs of one part begin, ascending from 0, shape (r,).
+        part: The part of every run, shape (r,).
+        parts: The parts.
+    """
 
     axis: int
-    values: tuple[tuple[object, ...], ...]
+    first: NDArray[np.int64]
+    part: NDArray[np.int64]
     parts: tuple["Node", ...]
-    rest: "Node"
 
 
 Node = Leaf | NumberCut | CategoryCut
@@ -63,39 +69,60 @@ class PartitionTree:
     root: Node
     leaves: int
 
-    def route(
-        self, values: Sequence[SparkColumn], at_leaf: Callable[[int], SparkColumn]
-    ) -> SparkColumn:
-        """A column that walks the tree.
+    def place(self, codes: NDArray[np.float64]) -> NDArray[np.int32]:
+        """The leaf of every row, shape (n,).
 
         Args:
-            values: The quasi-identifiers, in the order of the encodings.
-            at_leaf: What the column is at leaf 0, 1, ....
+            codes: Codes of the quasi-identifiers, shape (n, d).
         """
+        if self.leaves == 1:
+            return np.zeros(len(codes), np.int32)
+        return _place(np.ascontiguousarray(codes), *self._arrays)
 
-        def walk(node: Node) -> SparkColumn:
+    @cached_property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """The tree as `_place` takes it.
+
+        For each of t nodes: its axis (-1 for a leaf), its threshold, where its runs start among all
+        runs (equal to the next node's for a number), and where its children start among all. Then
+        for every run its first leaf code and its part, and for every child its node, or the number
+        of the leaf.
+        """
+        axis: list[int] = []
+        threshold: list[float] = []
+        runs, children = [0], list[int]()
+        first: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        part: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        child: list[int] = []
+
+        def lay(node: Node) -> int:
+            place = len(axis)
+            axis.append(-1 if isinstance(node, Leaf) else node.axis)
+            threshold.append(node.threshold if isinstance(node, NumberCut) else 0.0)
+            children.append(len(child))
             if isinstance(node, Leaf):
-                return at_leaf(node.index)
-            value = values[node.axis]
-            if isinstance(node, NumberCut):
-                left = F.isnull(value)
-                if node.threshold is not None:
-                    left = left | (
-                        ~F.isnan(value)
-                        if _is_nan(node.threshold)
-                        else value <= literal(node.threshold)
-                    )
-                return F.when(left, walk(node.left)).otherwise(walk(node.right))
-            column = walk(node.rest)
-            for listed, part in zip(node.values, node.parts, strict=True):
-                known = [_literal(v) for v in listed if v is not None]
-                here = value.isin(known) if known else F.lit(False)
-                if None in listed:
-                    here = F.isnull(value) | here
-                column = F.when(here, walk(part)).otherwise(column)
-            return column
+                child.append(node.index)
+                runs.append(runs[-1])
+                return place
+            child.extend([0] * len(node.parts))
+            if isinstance(node, CategoryCut):
+                first.append(node.first)
+                part.append(node.part)
+            runs.append(runs[-1] + (len(node.first) if isinstance(node, CategoryCut) else 0))
+            for i, below in enumerate(node.parts):
+                child[children[place] + i] = lay(below)
+            return place
 
-        return walk(self.root)
+        lay(self.root)
+        return (
+            np.array(axis),
+            np.array(threshold),
+            np.array(runs),
+            np.array(children),
+            np.concatenate(first),
+            np.concatenate(part),
+            np.array(child, np.int32),
+        )
 
     def merge(
         self, rows: NDArray[np.int64], stands_alone: Callable[[list[int]], bool]
@@ -117,12 +144,9 @@ class PartitionTree:
             if isinstance(node, Leaf):
                 alone = [node.index]
                 return ([alone], []) if stands_alone(alone) else ([], alone)
-            below = (
-                [node.left, node.right] if isinstance(node, NumberCut) else [*node.parts, node.rest]
-            )
             whole: list[list[int]] = []
             short: list[int] = []
-            for found, lacking in map(gather, below):
+            for found, lacking in map(gather, node.parts):
                 whole += found
                 short += lacking
             if short and stands_alone(short):
@@ -137,31 +161,40 @@ class PartitionTree:
         return whole or [short]
 
 
-def literal(value: pa.Scalar) -> SparkColumn:
-    """A Spark literal that is exactly an Arrow scalar, whatever the session's time zone."""
-    if pa.types.is_timestamp(value.type):
-        if value.type.tz is not None:
-            return F.timestamp_micros(F.lit(value.value))
-        return F.lit(str(value.as_py())).cast("timestamp_ntz")
-    if pa.types.is_decimal(value.type):
-        kind = value.type
-        return F.lit(value.as_py()).cast(f"decimal({kind.precision},{kind.scale})")
-    return _literal(value.as_py())
-
-
-def _literal(value: object) -> SparkColumn:
-    # Spark cannot take a date before the year 1000 from Python as it is
-    return F.lit(value.isoformat()).cast("date") if type(value) is date else F.lit(value)
-
-
-def _is_nan(value: pa.Scalar) -> bool:
-    return pa.types.is_floating(value.type) and bool(np.isnan(value.as_py()))
+@kernel
+def _place(
+    codes: np.ndarray,
+    axis: np.ndarray,
+    threshold: np.ndarray,
+    runs: np.ndarray,
+    children: np.ndarray,
+    first: np.ndarray,
+    part: np.ndarray,
+    child: np.ndarray,
+) -> np.ndarray:  # pragma: no cover - compiled
+    leaf = np.empty(len(codes), np.int32)
+    for i in range(len(codes)):
+        node = 0
+        while axis[node] >= 0:
+            code = codes[i, axis[node]]
+            a, b = runs[node], runs[node + 1] - 1
+            if a > b:
+                node = child[children[node] + int(code > threshold[node])]
+                continue
+            while a < b:
+                middle = (a + b + 1) // 2
+                if first[middle] <= code:
+                    a = middle
+                else:
+                    b = middle - 1
+            node = child[children[node] + part[a]]
+        leaf[i] = child[children[node]]
+    return leaf
 
 
 def grow(
-    sample: pa.Table,
+    codes: NDArray[np.float64],
     encodings: Sequence[Encoding],
-    columns: Sequence[str],
     weights: NDArray[np.int64],
     *,
     most: int,
@@ -170,33 +203,24 @@ def grow(
     """Cuts a sample as Mondrian cuts, until no part is above `most` sample rows.
 
     Args:
-        sample: m distinct rows.
+        codes: Codes of m distinct rows, shape (m, d).
         encodings: The d quasi-identifiers.
-        columns: Their columns in `sample`.
         weights: How many sample rows each row stands for, shape (m,).
         most: Sample rows beyond which a part is cut further.
         least: Fewest sample rows of a part.
     """
-    codes = np.column_stack(
-        [e.codes(sample[c]) for e, c in zip(encodings, columns, strict=True)]
-    ).reshape(sample.num_rows, len(encodings))
-    row = np.repeat(np.arange(sample.num_rows), weights)
     block = Block(
-        qi=codes[row],
+        qi=np.repeat(codes, weights, axis=0),
         weight=np.array([e.weight for e in encodings]),
         extent=np.array([e.extent for e in encodings]),
         hierarchies=tuple(e.hierarchy for e in encodings),
-        sensitive=np.empty((len(row), 0), np.int32),
+        sensitive=np.empty((int(weights.sum()), 0), np.int32),
     )
     if block.rows == 0:
         return PartitionTree(Leaf(0), 1)
     axes = block.axes()
     cutting = start(block, axes)
     models, parameters = Requirement((KAnonymity(max(least, 1)),)).compiled()
-    keys = [
-        None if isinstance(e, Category) else order_keys(sample[c])
-        for e, c in zip(encodings, columns, strict=True)
-    ]
     count = 0
 
     def build(lo: int, hi: int) -> Node:
@@ -208,54 +232,42 @@ def grow(
             count += 1
             return Leaf(count - 1)
         bounds = cutting.bounds[: parts + 1].copy()
+        slices = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+        held = [cutting.x[a:b, axis].copy() for a, b in slices]
         encoding = encodings[axis]
         if isinstance(encoding, Category):
             low, high = int(cutting.low[axis]), int(cutting.high[axis])
             node = lowest_common_ancestor(axes, axis, low, high)
-            leaves = [
-                _leaves_of_children(encoding, node, cutting.x[a:b, axis])
-                for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-            ]
-            rest = int(np.argmax([len(part) for part in leaves]))
-            below = [build(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-            listed = [p for p in range(parts) if p != rest]
-            values = encoding.hierarchy.values
-            return CategoryCut(
-                axis,
-                tuple(
-                    tuple(values[v] for v in leaves[p] if values[v] is not UNKNOWN) for p in listed
-                ),
-                tuple(below[p] for p in listed),
-                below[rest],
-            )
-        left = cutting.x[bounds[0] : bounds[1], axis]
-        highest = left.max()
-        threshold = None
-        if highest != NULL_CODE:
-            placed = row[cutting.order[bounds[0] : bounds[1]]]
-            placed = placed[left == highest]
-            key = keys[axis]
-            assert key is not None
-            threshold = sample[columns[axis]][int(placed[np.argmax(key[placed])])]
-            if cutting.x[bounds[1] : bounds[2], axis].min() == NAN_CODE:
-                threshold = pa.scalar(float("nan"), threshold.type)
-        return NumberCut(axis, threshold, build(bounds[0], bounds[1]), build(bounds[1], bounds[2]))
+            first, part = _runs(encoding, node, held)
+            return CategoryCut(axis, first, part, tuple(build(a, b) for a, b in slices))
+        threshold = float(held[0].max())
+        if threshold != NULL_CODE and held[1].min() == NAN_CODE:
+            threshold = np.finfo(np.float64).max
+        return NumberCut(axis, threshold, (build(*slices[0]), build(*slices[1])))
 
     root = build(0, block.rows)
     return PartitionTree(root, count)
 
 
-def _leaves_of_children(
-    encoding: Category, node: int, codes: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """All leaf codes below those children of `node` that any of the codes lies under."""
+def _runs(
+    encoding: Category, node: int, held: Sequence[NDArray[np.float64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which part every leaf code belongs to, as runs.
+
+    Leaves below a child of `node` belong to the part that holds leaves of that child; what no part
+    holds, in the sample, belongs to the part with most leaves.
+    """
     hierarchy = encoding.hierarchy
     children = np.flatnonzero(hierarchy.parent == node)
-    first = hierarchy.first_leaf[children]
-    seen = np.unique(np.searchsorted(first, np.unique(codes), side="right") - 1)
-    return np.concatenate(
-        [
-            np.arange(hierarchy.first_leaf[child], hierarchy.last_leaf[child] + 1)
-            for child in children[seen]
-        ]
-    )
+    first, last = hierarchy.first_leaf[children], hierarchy.last_leaf[children]
+    part = np.full(hierarchy.leaves, -1, np.int64)
+    for p, codes in enumerate(held):
+        seen = np.unique(np.searchsorted(first, np.unique(codes), side="right") - 1)
+        below = np.zeros(hierarchy.leaves + 1, np.int64)
+        np.add.at(below, first[seen], 1)
+        np.add.at(below, last[seen] + 1, -1)
+        part[np.cumsum(below[:-1]) > 0] = p
+    counts = np.bincount(part[part >= 0], minlength=len(held))
+    part[part < 0] = int(np.argmax(counts))
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(part)) + 1])
+    return starts, part[starts]

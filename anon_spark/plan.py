@@ -21,7 +21,7 @@ from anon_spark.plan_findings import (
     spec_findings,
     untouched_findings,
 )
-from anon_spark.release import prepare
+from anon_spark.preparation import prepare
 from anon_spark.source_errors import reading
 from anon_spark.sources import source_name
 from anon_spark.spec import ReleaseSpec
@@ -118,7 +118,7 @@ def plan(df: DataFrame, spec: ReleaseSpec, progress: Callable[[str], None] | Non
     Raises:
         DataError: The data could not be read.
     """
-    with reading("source" if spec.source is None else source_name(spec.source)):
+    with reading(source_name(spec.source)):
         return _plan(df, spec, progress or (lambda _line: None))
 
 

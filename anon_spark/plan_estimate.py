@@ -13,14 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
-from anon_spark.encoding import Encoding, Number
 from anon_spark.prepartition import draw_sample
 from anon_spark.privacy import Requirement
 from anon_spark.publishing.classes import arrange
-from anon_spark.worker import PERSON
+from anon_spark.routing import PERSON
 
 if TYPE_CHECKING:
-    from anon_spark.release import Prepared
+    from anon_spark.preparation import Prepared
 
 SAMPLE_ROWS = 100_000
 _FEWEST = 10.0  # rows of a class below which a sample cannot show how classes form
@@ -68,17 +67,14 @@ class Sample:
 
 def draw(prepared: "Prepared") -> Sample:
     """A sample of about `SAMPLE_ROWS` rows, or all where there are fewer."""
-    encodings: list[Encoding] = list(prepared.profile.encodings)
-    drawn = list(encodings)
-    if prepared.has_person:  # the person travels along as one more column
-        token = pa.scalar(None, pa.int64())
-        drawn.append(Number(PERSON, PERSON, 1.0, token, token))
-    table, weights, _ = draw_sample(
-        prepared.table, drawn, prepared.row_hash, prepared.profile.rows, SAMPLE_ROWS
+    encodings = prepared.profile.encodings
+    names = [e.column for e in encodings] + [PERSON] * prepared.has_person
+    drawn = draw_sample(
+        prepared.table, names, prepared.row_hash, prepared.profile.rows, SAMPLE_ROWS
     )
-    table = table.combine_chunks()
-    row = np.repeat(np.arange(table.num_rows), _shares(weights, SAMPLE_ROWS))
-    codes = np.column_stack([e.codes(table[e.column]) for e in encodings])
+    table = drawn.table
+    row = np.repeat(np.arange(table.num_rows), _shares(drawn.weights, SAMPLE_ROWS))
+    codes = drawn.codes(encodings)
     person = None
     if prepared.has_person:
         tokens = table[PERSON].combine_chunks()
@@ -160,7 +156,7 @@ def _outcome(
     )
     labels = prepared.spec.method.group(block, requirement, np.random.default_rng(0))
     classes = arrange(labels, sample.codes)
-    codes, take = sample.codes[classes.order], pa.array(sample.row)
+    codes, take = sample.codes[classes.order], pa.array(sample.row[classes.order])
     penalties = np.empty(len(encodings))
     for axis, (encoding, kind) in enumerate(zip(encodings, prepared.types, strict=True)):
         column = sample.combinations[encoding.column].take(take).combine_chunks()

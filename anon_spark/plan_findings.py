@@ -123,10 +123,10 @@ def _is_flat(encoding: Encoding) -> bool:
 
 def untouched_findings(table: DataFrame, columns: Columns, rows: int) -> list[Finding]:
     """Columns that would be published as they are although they tell rows apart."""
-    kept = [c for c in columns.untouched if c.role == "insensitive" and hashable(c)]
+    kept = [c for c in columns.untouched if c.role == "insensitive"]
     if not kept or rows < _FEW_ROWS:
         return []
-    counts = [F.approx_count_distinct(c.internal).alias(c.internal) for c in kept]
+    counts = [F.approx_count_distinct(hashable(c)).alias(c.internal) for c in kept]
     distinct = table.agg(*counts).toArrow().to_pylist()[0]
     return [
         Finding(

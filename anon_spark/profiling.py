@@ -6,6 +6,7 @@ hierarchy lacks, and a digest of the columns that must come out unaltered.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -19,7 +20,6 @@ from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
 from anon_spark.packing import Range, as_integer, can_be_packed
-from anon_spark.partition import literal
 from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
@@ -63,9 +63,19 @@ def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
     ]
 
 
-def hashable(column: Column) -> bool:
-    """Whether Spark can hash the column; maps and what holds them it cannot."""
-    return not any(isinstance(part, UNHASHABLE) for part in types_within(column.data_type))
+def hashable(column: Column) -> SparkColumn:
+    """The column, or a text that says the same where Spark cannot hash it: maps, variants."""
+    value = F.col(column.internal)
+    if any(isinstance(part, UNHASHABLE) for part in types_within(column.data_type)):
+        return F.to_json(F.struct(value), _EXACT)
+    return value
+
+
+_EXACT = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 def profile(df: DataFrame, columns: Columns) -> Profile:
@@ -84,7 +94,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         for column in columns.quasi_identifiers
         if not column.is_number
     }
-    aggregates = digest([F.col(c.internal) for c in columns.untouched if hashable(c)])
+    aggregates = digest([hashable(c) for c in columns.untouched])
     if columns.person is not None:
         aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
     ranged = [
@@ -104,7 +114,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
             aggregates += [F.min(finite).alias(f"{name}_min"), F.max(finite).alias(f"{name}_max")]
         elif (hierarchy := given[name]) is not None:
             leaves = typed_values(list(hierarchy.values), _arrow_type(column))
-            unknown = value.isNotNull() & ~value.isin([literal(leaf) for leaf in leaves])
+            unknown = value.isNotNull() & ~value.isin([_literal(leaf) for leaf in leaves])
             aggregates.append(F.count_if(unknown).alias(f"{name}_unknown"))
         else:
             # a rough count keeps a few numbers, a finer one dozens that Java has to compile
@@ -231,6 +241,16 @@ def _given_hierarchy(column: Column) -> Hierarchy | None:
             f"{column.data_type.simpleString()}; mend the file, or say type: string"
         ) from None
     return hierarchy
+
+
+def _literal(leaf: pa.Scalar) -> SparkColumn:
+    """A Spark literal that is exactly the value of a leaf."""
+    value = leaf.as_py()
+    if isinstance(value, date):  # Spark cannot take one before the year 1000 from Python as it is
+        return F.lit(value.isoformat()).cast("date")
+    if pa.types.is_decimal(leaf.type):
+        return F.lit(value).cast(f"decimal({leaf.type.precision},{leaf.type.scale})")
+    return F.lit(value)
 
 
 def _domains(df: DataFrame, columns: Sequence[Column]) -> dict[str, list[object]]:

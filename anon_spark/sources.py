@@ -47,8 +47,10 @@ class Source(Protocol):
         """Columns and types as Spark DDL; None: as the data say, and text for CSV."""
 
 
-def source_name(source: Source) -> str:
+def source_name(source: Source | None) -> str:
     """How messages call a source: its table or its paths, as the user wrote them."""
+    if source is None:  # a DataFrame
+        return "source"
     if source.table is not None:
         return f"source table {source.table}"
     paths = _paths(source)

@@ -158,36 +158,49 @@ def examine(
     )
 
 
-def prove(
-    classes: DataFrame,
-    evidence: DataFrame | None,
-    names: Sequence[str],
-    requirement: Requirement,
+def examine_rows(
+    classes: DataFrame, names: Sequence[str], requirement: Requirement, *, persons: bool
 ) -> Proof:
-    """Proves a requirement from the classes that were written.
+    """What the published bytes prove.
 
     Args:
         classes: `class_table` of the published bytes.
-        evidence: The private evidence of persons as written, None where rows are counted.
         names: The published quasi-identifiers.
         requirement: What was promised.
+        persons: Whether `examine_persons` looks at the models that count persons.
+    """
+    models = [m for m in requirement.models if not persons or m.unit == "rows"]
+    return examine(classes, names, models, persons=False)
+
+
+def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requirement) -> Proof:
+    """What the private evidence of persons proves.
+
+    Args:
+        evidence: As `person_table` takes it.
+        names: The published quasi-identifiers.
+        requirement: What was promised.
+    """
+    models = [m for m in requirement.models if m.unit != "rows"]
+    parts = person_table(evidence, names)
+    found = examine(parts, names, models, persons=True)
+    if found.parts:
+        found = examine(whole_classes(parts, names), names, models, persons=True)
+    return found
+
+
+def prove(by_rows: Proof, by_persons: Proof | None = None) -> Proof:
+    """Proves a requirement.
+
+    Args:
+        by_rows: What `examine_rows` found.
+        by_persons: What `examine_persons` found, where persons are counted.
 
     Raises:
         RequirementError: A model does not hold, or evidence and published table differ.
     """
-    by_rows = examine(
-        classes,
-        names,
-        [m for m in requirement.models if evidence is None or m.unit == "rows"],
-        persons=False,
-    )
     proof = by_rows
-    if evidence is not None:
-        models = [m for m in requirement.models if m.unit != "rows"]
-        parts = person_table(evidence, names)
-        by_persons = examine(parts, names, models, persons=True)
-        if by_persons.parts:
-            by_persons = examine(whole_classes(parts, names), names, models, persons=True)
+    if by_persons is not None:
         if (by_persons.rows, by_persons.seal) != (by_rows.rows, by_rows.seal):
             raise RequirementError(
                 "the proof failed: the published classes are not those whose persons were counted; "

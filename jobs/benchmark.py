@@ -23,7 +23,8 @@ from pyspark.sql import functions as F
 
 from anon_spark.datasets.ratings import ratings
 from anon_spark.exits import reported
-from anon_spark.release import anonymize, prepare
+from anon_spark.preparation import prepare
+from anon_spark.release import anonymize
 from anon_spark.session import local_session
 from anon_spark.spec import ReleaseSpec
 
@@ -98,11 +99,10 @@ def rating_spec(path: str, k: int) -> ReleaseSpec:
 
 def measure(df: DataFrame, spec: ReleaseSpec, rows: int, turns: int, folder: str) -> dict[str, Any]:
     """Floor, release and their ratio for one job."""
-    cut = prepare(df, spec).cut()
-    routed = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
+    partitions = len(prepare(df, spec).cut().rows)
 
     def floor() -> None:
-        shuffled = routed.repartitionById(len(cut.rows), cut.partition.cast("int"))
+        shuffled = df.repartition(partitions, "movie_id", "day")
         shuffled.write.mode("overwrite").parquet(f"{folder}/floor")
 
     steps: list[tuple[str, float]] = []
@@ -126,7 +126,7 @@ def measure(df: DataFrame, spec: ReleaseSpec, rows: int, turns: int, folder: str
     floor_s, release_s = (statistics.median(times[counted]) for times in (floors, releases))
     return {
         "rows": rows,
-        "partitions": len(cut.rows),
+        "partitions": partitions,
         "floor_s": round(floor_s, 2),
         "release_s": round(release_s, 2),
         "ratio": round(release_s / floor_s, 3),

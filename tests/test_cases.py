@@ -24,8 +24,8 @@ from release_examples import (
 
 import anon_spark
 from anon_spark.errors import RequirementError, SpecError
+from anon_spark.preparation import prepare
 from anon_spark.privacy import KAnonymity
-from anon_spark.release import prepare
 from anon_spark.utility import METRICS
 from anon_spark.utility.summary import Summary
 from anon_spark.verification import Proof, class_table, examine

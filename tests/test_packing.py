@@ -2,7 +2,6 @@
 
 import datetime as dt
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark.errors import DataError
-from anon_spark.packing import WORD_BITS, Range, as_integer, extract, plan, unpack, word_name, words
+from anon_spark.packing import WORD_BITS, Range, as_integer, plan, unpack, word_name, words
 from anon_spark.source_errors import reading
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -55,6 +54,28 @@ def test_every_value_comes_back(columns):
         assert {name: found[name].to_pylist() for name in found.column_names} == {
             slot.name: values[slot.name] for slot in slots
         }
+
+
+@given(tables(), st.data())
+def test_some_of_the_columns_come_back_from_words_in_chunks(columns, data):
+    values = {known.name: column for known, column in columns}
+    slots = plan(known for known, _ in columns)
+    rows = len(columns[0][1])
+    other = pa.array([f"row {i}" for i in range(rows)])
+    whole = (
+        packed(slots, values).append_column("other", other)
+        if slots
+        else pa.table([other], ["other"])
+    )
+    cut = data.draw(st.integers(0, rows))
+    table = pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])
+    names = [slot.name for slot in slots]
+    wanted = data.draw(st.sets(st.sampled_from([*names, "nobody"])))
+    found = unpack(table, slots, wanted)
+    assert {name: found[name].to_pylist() for name in found.column_names} == {
+        "other": other.to_pylist(),
+        **{name: values[name] for name in names if name in wanted},
+    }
 
 
 @given(tables())
@@ -121,15 +142,6 @@ def test_spark_packs_what_python_unpacks(spark):
     ) == sorted(ROWS, key=repr)
     assert found.schema.field("day").type == pa.date32()
     assert found.schema.field("small").type == pa.int8()
-
-
-@pytest.mark.spark
-def test_spark_extracts_a_slot(spark):
-    df = spark.range(7).select((F.col("id") * 3 + 100).alias("a"), F.col("id").alias("b"))
-    slots = plan([Range("a", T.LongType(), 100, 118), Range("b", T.LongType(), 0, 6)])
-    word = df.select(*words(slots, {"a": F.col("a"), "b": F.col("b")}))
-    found = word.select(*[extract(slot).alias(slot.name) for slot in slots]).toArrow()
-    assert np.array_equal(found["a"].to_numpy(), np.sort(found["b"].to_numpy()) * 3 + 100)
 
 
 @pytest.mark.spark

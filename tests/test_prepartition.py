@@ -1,18 +1,26 @@
 """Every partition can meet the requirement by itself, and together they are the table."""
 
 import datetime as dt
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from release_examples import spec_for
 
 from anon_spark import prepartition
 from anon_spark.errors import RequirementError
-from anon_spark.prepartition import default_partition_rows, draw_sample
-from anon_spark.release import Prepared, prepare
-
-pytestmark = pytest.mark.spark
+from anon_spark.packing import unpack
+from anon_spark.preparation import Prepared, prepare
+from anon_spark.prepartition import Sample, default_partition_rows, draw_sample
 
 QI = "quasi_identifier"
 
@@ -22,33 +30,92 @@ def prepared(df, attributes, tmp_path, k, partition_rows, **changes) -> Prepared
     return prepare(df, spec)
 
 
-def parts_of(ready: Prepared) -> tuple[list[dict], int]:
-    """Rows, persons and distinct quasi-identifiers of every partition, by brute force.
+@dataclass(frozen=True)
+class Parts:
+    """What partitions hold, by brute force.
 
-    Returns:
-        One mapping a partition, and how many combinations of quasi-identifiers are in several.
+    Args:
+        rows: Rows of every partition.
+        persons: Persons of every partition.
+        told: How many rows the prepartition says that each has.
+        shared: How many combinations of quasi-identifiers are in several partitions.
+    """
+
+    rows: list[int]
+    persons: list[int]
+    told: list[int]
+    shared: int
+
+
+def parts_of(ready: Prepared) -> Parts:
+    """Cuts a table and counts its partitions in plain Python, from the rows as a worker gets them.
+
+    The numbers 0..p-1 are all taken, and the rows are those of the table.
     """
     cut = ready.cut()
-    names = [e.column for e in ready.profile.encodings]
-    routed = ready.table.withColumn("part", cut.partition)
-    person = F.col("person") if "person" in routed.columns else F.lit(None)
-    found = (
-        routed.groupBy("part")
-        .agg(
-            F.count(F.lit(1)).alias("rows"),
-            (F.count_distinct(person) + F.count_if(person.isNull())).alias("persons"),
-            F.collect_set(F.struct(*names)).alias("keys"),
-        )
-        .orderBy("part")
-        .toArrow()
-        .to_pylist()
+    router, slots, names = (
+        cut.router,
+        ready.packed.slots,
+        [e.column for e in ready.profile.encodings],
     )
-    # the numbers 0..p-1 are all taken, with the rows that were counted: the union is the table
-    assert [part["part"] for part in found] == list(range(len(cut.rows)))
-    assert [part["rows"] for part in found] == list(cut.rows)
-    assert sum(cut.rows) == ready.profile.rows
-    keys = [repr(key) for part in found for key in part.pop("keys")]
-    return found, len(keys) - len(set(keys))
+
+    def numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for found in router.numbers(iter([batch])):
+                table = unpack(pa.Table.from_batches([batch]), slots)
+                columns = [*found.columns, *(table[n].combine_chunks() for n in names)]
+                yield pa.RecordBatch.from_arrays(columns, ["number", "person", *names])
+
+    keys = [ready.table.schema[name] for name in names]
+    numbers = [T.StructField("number", T.IntegerType()), T.StructField("person", T.LongType())]
+    routed = ready.packed.df.mapInArrow(numbered, T.StructType([*numbers, *keys])).toArrow()
+    person = F.col("person") if ready.has_person else F.lit(None).cast("long").alias("person")
+    table = ready.table.select(person, *names).toArrow()
+    assert rows_as_text(routed.drop_columns("number")) == rows_as_text(table)
+    number = routed["number"].to_numpy()
+    count = router.partitions
+    rows = np.bincount(number, minlength=count).tolist()
+    assert len(rows) == len(cut.rows)
+    assert table.num_rows == 0 or min(rows) > 0
+    who: list[set[Any]] = [set() for _ in rows]
+    for i, (part, token) in enumerate(
+        zip(number.tolist(), routed["person"].to_pylist(), strict=True)
+    ):
+        who[part].add(f"row {i}" if token is None else token)
+    of_key: dict[str, set[int]] = {}
+    for key, part in zip(texts(routed.select(names)), number.tolist(), strict=True):
+        of_key.setdefault(key, set()).add(part)
+    shared = sum(len(parts) > 1 for parts in of_key.values())
+    return Parts(rows, [len(persons) for persons in who], list(cut.rows), shared)
+
+
+def texts(table: pa.Table) -> list[str]:
+    return [repr(row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+
+
+def rows_as_text(table: pa.Table) -> Counter[str]:
+    return Counter(texts(table))
+
+
+@pytest.fixture
+def counted(monkeypatch) -> list[int]:
+    """How many parts every counting pass over the table counted."""
+    passes: list[int] = []
+    by = prepartition._Counts.by
+
+    def spied(self: Any, router: Any, count: int, least: int) -> Any:
+        passes.append(count)
+        return by(self, router, count, least)
+
+    monkeypatch.setattr(prepartition._Counts, "by", spied)
+    return passes
+
+
+@pytest.fixture
+def small_samples(monkeypatch) -> None:
+    """Samples of 4,000 rows."""
+    monkeypatch.setattr(prepartition, "FEWEST_SAMPLE_ROWS", 4_000)
+    monkeypatch.setattr(prepartition, "SAMPLE_ROWS_PER_PARTITION", 200)
 
 
 def test_rows_per_partition_follow_from_the_number_of_columns():
@@ -57,83 +124,233 @@ def test_rows_per_partition_follow_from_the_number_of_columns():
     assert default_partition_rows(10_000) == 20_000
 
 
-def test_sorted_data_in_a_sample_gives_even_partitions(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(prepartition, "FEWEST_SAMPLE_ROWS", 4_000)
-    monkeypatch.setattr(prepartition, "SAMPLE_ROWS_PER_PARTITION", 200)
+# what a sample tells
+
+
+@pytest.mark.parametrize(
+    ("weights", "most", "copies"),
+    [
+        ([1, 3, 96], 1_000, [1, 3, 96]),
+        ([1, 3, 96], 100, [1, 3, 96]),
+        # in proportion, and none is lost
+        ([1, 4, 95], 50, [1, 2, 48]),
+        ([100, 300, 600], 10, [1, 3, 6]),
+        ([], 10, []),
+    ],
+)
+def test_copies_of_the_rows_of_a_sample(weights, most, copies):
+    sample = Sample(pa.table({"c0": weights}), np.array(weights, np.int64), 0.5)
+    assert sample.copies(most).tolist() == copies
+
+
+@st.composite
+def sampled(draw: st.DrawFn) -> tuple[Sample, np.ndarray, int]:
+    """Distinct rows with persons, some missing, the leaf of each, and the number of leaves."""
+    n, leaves = draw(st.integers(1, 25)), draw(st.integers(1, 4))
+    tokens = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1]))
+    person = draw(st.lists(tokens, min_size=n, max_size=n))
+    weights = draw(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+    leaf = draw(st.lists(st.integers(0, leaves - 1), min_size=n, max_size=n))
+    table = pa.table({"person": pa.array(person, pa.int64())})
+    share = draw(st.sampled_from([1.0, 0.5, 0.1]))
+    return Sample(table, np.array(weights), share), np.array(leaf, np.int32), leaves
+
+
+@given(sampled(), st.booleans(), st.data())
+def test_what_leaves_hold_by_a_sample(drawn, persons, data):
+    sample, leaf, leaves = drawn
+    held = prepartition._held_by_sample(sample, leaf, leaves, persons=persons)
+    rows = list(zip(leaf.tolist(), sample.weights.tolist(), strict=True))
+    surely = [sum(weight for at, weight in rows if at == part) for part in range(leaves)]
+    assert held.least_rows.tolist() == surely
+    assert held.rows.tolist() == pytest.approx([r / sample.share for r in surely], abs=0.5)
+    parts = sorted(data.draw(st.sets(st.integers(0, leaves - 1), min_size=1)))
+    who = sample.table["person"].to_pylist()
+    known = {token for token, (at, _) in zip(who, rows, strict=True) if at in parts}
+    alone = sum(
+        w for token, (at, w) in zip(who, rows, strict=True) if at in parts and token is None
+    )
+    # rows that name no person are persons of their own, all of them
+    expected = len(known - {None}) + alone if persons else sum(surely[part] for part in parts)
+    assert held.persons(parts) == expected
+
+
+@pytest.mark.spark
+def test_a_sample_grows_until_it_has_enough_distinct_rows(spark, tmp_path):
+    df = spark.range(20_000).selectExpr("id as a", "id % 50 as b", "id % 7 as who")
+    ready = prepared(df, {"a": QI, "b": QI, "who": "person"}, tmp_path, 2, 1_000)
+
+    def drawn(*names: str) -> Sample:
+        return draw_sample(ready.table, names, ready.row_hash, 20_000, 1_000)
+
+    few = drawn("c0", "c1")
+    assert few.share == 0.05
+    assert few.table.column_names[:2] == ["c0", "c1"]
+    assert few.weights.tolist() == [1] * few.table.num_rows
+    assert 850 < few.table.num_rows < 1_150
+    assert sorted(few.table["c0"].to_pylist()) == sorted(set(few.table["c0"].to_pylist()))
+    # 50 combinations are fewer than a quarter of what was wanted, however many rows bear them
+    all_rows = drawn("c1")
+    assert all_rows.share == 1.0
+    assert all_rows.weights.tolist() == [400] * 50
+    together = drawn("c1", "person")
+    assert together.share == 0.05
+    assert 850 < together.weights.sum() < 1_150
+    assert together.table.num_rows == len(set(texts(together.table.select(["c1", "person"]))))
+
+
+# partitions
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("persons", [False, True])
+def test_a_sample_that_certifies_its_leaves_needs_no_count(spark, tmp_path, monkeypatch, persons):
+    def refuse(*_args: Any) -> None:
+        raise AssertionError("the table was counted")
+
+    monkeypatch.setattr(prepartition._Counts, "by", refuse)
+    monkeypatch.setattr(prepartition._Counts, "persons", refuse)
+    # sorted by one column, and of three persons in four rows each
+    df = spark.range(40_000).selectExpr("id as a", "id % 100 as b", "id % 10007 as who")
+    attributes = {"a": QI, "b": QI, **({"who": "person"} if persons else {"who": "insensitive"})}
+    ready = prepared(df, attributes, tmp_path, 10, 2_500)
+    parts = parts_of(ready)
+    assert 16 <= len(parts.rows) <= 40
+    assert parts.shared == 0
+    assert parts.told == sorted(parts.told, reverse=True)
+    assert parts.told == pytest.approx(parts.rows, rel=0.5)
+    assert sum(parts.told) == pytest.approx(40_000, rel=0.1)
+    assert max(parts.rows) <= 2 * 2_500
+    assert min(parts.rows) >= 2_500 // 8
+    assert min(parts.persons) >= 10
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("small_samples")
+def test_more_than_a_sample_can_show_is_counted(spark, tmp_path, counted):
+    # a leaf of some 250 rows in the sample may well hold 500, which only the table tells
     df = spark.range(40_000).selectExpr("id as a", "id % 100 as b")
-    ready = prepared(df, {"a": QI, "b": QI}, tmp_path, 10, 2_500)
-    sample, weights, share = draw_sample(
-        ready.table, ready.profile.encodings, ready.row_hash, 40_000, 4_000
+    parts = parts_of(prepared(df, {"a": QI, "b": QI}, tmp_path, 500, 2_500))
+    assert len(counted) == 1
+    assert 16 <= counted[0] <= 60
+    assert parts.told == parts.rows
+    assert parts.rows == sorted(parts.rows, reverse=True)
+    assert len(parts.rows) > 10
+    assert min(parts.rows) >= 500
+    assert max(parts.rows) <= 2 * 2_500
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("busy", ["one person", "nobody"])
+def test_persons_and_not_rows_make_a_partition_eligible(spark, tmp_path, counted, busy):
+    # 90 % of the rows are of one person, or of none: each of these is a person of its own
+    who = f"case when id % 10 > 0 then {'null' if busy == 'nobody' else -1} else id % 3000 end"
+    df = spark.range(40_000).selectExpr(
+        "int(pow(id / 40000.0, 3) * 100000) as a", f"cast({who} as string) as who", "id as payload"
     )
-    assert share == 0.1
-    assert 3_600 < sample.num_rows == weights.sum() < 4_400
-    parts, shared = parts_of(ready)
-    assert 16 <= len(parts) <= 40
-    assert shared == 0
-    sizes = [part["rows"] for part in parts]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] <= 2 * 2_500
-    assert sizes[-1] >= 2_500 // 8
+    null_person = "distinct" if busy == "nobody" else "refuse"
+    attributes = {"a": QI, "who": "person", "payload": "insensitive"}
+    ready = prepared(df, attributes, tmp_path, 40, 2_000, null_person=null_person)
+    parts = parts_of(ready)
+    assert parts.shared == 0
+    assert len(parts.rows) > 10
+    assert min(parts.persons) >= 40
+    if busy == "nobody":  # the sample has more than enough of them
+        assert counted == []
+        assert parts.told == pytest.approx(parts.rows, rel=0.5)
+    else:  # some 20 of the 200 rows that it has of a leaf are of others
+        assert len(counted) == 1
+        assert parts.told == parts.rows
+        assert sum(parts.persons) < sum(parts.rows) / 5
 
 
-@pytest.mark.parametrize("busy", ["string", "null"])
-def test_persons_and_not_rows_make_a_partition_eligible(spark, tmp_path, busy):
-    # 90 % of the rows are of one person; among the others some regions hold very few
-    who = f"case when id % 10 > 0 then {'null' if busy == 'null' else -1} else id % 3000 end"
-    df = spark.range(12_000).selectExpr(
-        "int(pow(id / 12000.0, 3) * 1000) as a", f"cast({who} as string) as who"
-    )
-    if busy == "null":  # those without a person are rows of persons that are told apart
-        df = df.where("who is not null or id % 10 = 1")
-    ready = prepared(
-        df,
-        {"a": QI, "who": "person"},
-        tmp_path,
-        40,
-        500,
-        null_person="distinct" if busy == "null" else "refuse",
-    )
-    parts, shared = parts_of(ready)
-    assert shared == 0
-    assert len(parts) > 3
-    assert min(part["persons"] for part in parts) >= 40
+@pytest.mark.spark
+def test_few_persons_in_some_regions_are_found_by_the_count(spark, tmp_path, counted):
+    # the sample is the table, so merging has to make up for what no leaf has
+    who = "case when id % 10 > 0 then -1 else id % 3000 end"
+    df = spark.range(12_000).selectExpr("int(pow(id / 12000.0, 3) * 1000) as a", f"{who} as who")
+    parts = parts_of(prepared(df, {"a": QI, "who": "person"}, tmp_path, 40, 500))
+    assert parts.told == parts.rows
+    assert parts.shared == 0
+    assert len(parts.rows) > 3
+    assert min(parts.persons) >= 40
 
 
-def test_one_value_in_60_percent_of_the_rows_is_split_where_chunks_are_eligible(spark, tmp_path):
+@pytest.mark.spark
+def test_one_value_in_60_percent_of_the_rows_is_split_where_chunks_are_eligible(
+    spark, tmp_path, counted
+):
     a = "case when id % 5 < 3 then 7 else id end as a"
     df = spark.range(10_000).selectExpr(a, "id as who", "id as payload")
     attributes = {"a": QI, "who": "person", "payload": "insensitive"}
-    parts, shared = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
-    assert shared > 0
-    assert max(part["rows"] for part in parts) < 2_000
-    assert min(part["persons"] for part in parts) >= 50
+    parts = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
+    assert parts.shared == 1
+    assert max(parts.rows) < 2_000
+    assert min(parts.persons) >= 50
+    assert parts.told == parts.rows
+    # the sample, which is the table, told all but what a hash makes of the chunks
+    assert counted == [len(parts.rows)]
 
     # 60 persons bear that value, but five of them have nearly all its rows: a chunk would hold
     # those five and a few of the others
     few = "case when id % 5 < 3 then if(id < 92, id, id % 5) else id end as who"
     df = spark.range(10_000).selectExpr(a, few, "id as payload")
-    parts, shared = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
-    assert shared == 0
-    assert parts[0]["rows"] >= 6_000
-    assert parts[0]["persons"] >= 50
-    assert len(parts) > 2
-    assert min(part["persons"] for part in parts) >= 50
+    parts = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
+    assert parts.shared == 0
+    assert parts.rows[0] >= 6_000
+    assert parts.persons[0] >= 50
+    assert len(parts.rows) > 2
+    assert min(parts.persons) >= 50
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("small_samples")
+def test_chunks_are_counted_beside_estimates(spark, tmp_path, counted):
+    df = spark.range(40_000).selectExpr("if(id % 2 = 0, 7, id) as a", "id as payload")
+    ready = prepared(df, {"a": QI, "payload": "insensitive"}, tmp_path, 5, 2_500)
+    parts = parts_of(ready)
+    assert counted == [len(parts.rows)]
+    assert parts.shared == 1
+    # the count that tells the rows of chunks tells all others too
+    assert parts.told == parts.rows
+    # of the value with half of the rows: some eight chunks, about equal, come first
+    chunks = -(-20_000 // parts.rows[0])
+    assert 7 <= chunks <= 10
+    assert sum(parts.rows[:chunks]) == pytest.approx(20_000, rel=0.05)
+    assert max(parts.rows[:chunks]) < 1.2 * min(parts.rows[:chunks])
+    assert max(parts.rows) <= 2 * 2_500
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("small_samples")
+def test_many_persons_are_counted_one_by_one(spark, tmp_path, counted):
+    # in a bitmap 10,000 persons would fall into some 8,600 bits
+    df = spark.range(40_000).selectExpr("id as a", "id as who")
+    parts = parts_of(prepared(df, {"a": QI, "who": "person"}, tmp_path, 9_000, 12_000))
+    assert len(parts.rows) == 4
+    assert min(parts.persons) >= 9_000
+    assert parts.told == parts.rows
+    assert counted == [4]
+
+
+@pytest.mark.spark
 def test_few_distinct_rows_in_a_large_table(spark, tmp_path):
     df = spark.range(60_000).selectExpr("id % 50 as a", "concat('v', id % 20) as b")
-    ready = prepared(df, {"a": QI, "b": QI}, tmp_path, 5, 3_000)
-    parts, shared = parts_of(ready)
-    assert shared == 0
-    assert 20 <= len(parts) <= 60
-    assert max(part["rows"] for part in parts) <= 6_000
+    parts = parts_of(prepared(df, {"a": QI, "b": QI}, tmp_path, 5, 3_000))
+    assert parts.shared == 0
+    assert parts.told == parts.rows
+    assert 20 <= len(parts.rows) <= 60
+    assert max(parts.rows) <= 6_000
     # all rows alike: by their content they cannot be told apart, hence not be split
     same = spark.range(30_000).selectExpr("1 as a", "'x' as b")
-    parts, _ = parts_of(prepared(same, {"a": QI, "b": QI}, tmp_path, 5, 1_000))
-    assert [part["rows"] for part in parts] == [30_000]
+    parts = parts_of(prepared(same, {"a": QI, "b": QI}, tmp_path, 5, 1_000))
+    assert parts.rows == parts.told == [30_000]
 
 
-def test_every_type_is_routed_by_its_exact_value(spark, tmp_path):
+@pytest.mark.spark
+def test_every_type_is_routed_by_its_value(spark, tmp_path):
     inf, nan = float("inf"), float("nan")
     # rows that differ beyond what a float64 code can tell come to lie on the same side
     big = [2**53 + 1, 2**53, -(2**63), 2**63 - 1, None]
@@ -154,19 +371,22 @@ def test_every_type_is_routed_by_its_exact_value(spark, tmp_path):
         "town": {"role": QI, "hierarchy": tree},
         "id": "insensitive",
     }
-    parts, shared = parts_of(prepared(df, attributes, tmp_path, 10, 40))
-    assert shared == 0
-    assert len(parts) >= 30
-    assert min(part["rows"] for part in parts) >= 10
+    parts = parts_of(prepared(df, attributes, tmp_path, 10, 40))
+    assert parts.shared == 0
+    assert len(parts.rows) >= 30
+    assert min(parts.rows) >= 10
 
 
-def test_a_small_table_is_one_partition(spark, tmp_path):
-    parts, _ = parts_of(prepared(spark.range(50).toDF("a"), {"a": QI}, tmp_path, 5, 50))
-    assert parts == [{"part": 0, "rows": 50, "persons": 50}]
+@pytest.mark.spark
+def test_a_small_table_is_one_partition(spark, tmp_path, counted):
+    parts = parts_of(prepared(spark.range(50).toDF("a"), {"a": QI}, tmp_path, 5, 50))
+    assert (parts.rows, parts.persons, parts.told) == ([50], [50], [50])
     nothing = prepared(spark.range(0).toDF("a"), {"a": QI}, tmp_path, 5, 50)
     assert nothing.cut().rows == (0,)
+    assert counted == []
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("partition_rows", [10, 1_000])
 def test_a_table_that_cannot_meet_the_requirement_is_refused(spark, tmp_path, partition_rows):
     df = spark.range(100).selectExpr("id as a", "id % 4 as who")

@@ -95,7 +95,11 @@ def write(path: Path, rows: int, town: str = "Ulm", note: str = "n") -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Path], None], type[AnonSparkError], str]] = {
-    "fewer rows": (lambda path: write(path, 18), DataError, "holds 18 rows where 20 were counted"),
+    "fewer rows": (
+        lambda path: write(path, 18),
+        RequirementError,
+        "18 rows were written of 20, or columns that must stay as they are were altered",
+    ),
     "a value that was not there": (
         lambda path: write(path, 20, town="SECRET"),
         DataError,

@@ -9,15 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as T
 
-from anon_spark import worker
+from anon_spark import arrow_stream, staged_classes
 from anon_spark.errors import DataError, RequirementError
 from anon_spark.grouping import METHODS
 from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.hierarchy_files import from_tree
+from anon_spark.partition import Leaf, PartitionTree
 from anon_spark.privacy import KAnonymity, Requirement
 from anon_spark.publishing.generalized import Generalized
+from anon_spark.routing import PERSON, Router
+from anon_spark.row_order import ROW_HASH
 from anon_spark.secret import Secret
-from anon_spark.worker import PARTITION, PERSON, ROW_HASH, LocalJob, staged_schema
+from anon_spark.worker import LocalJob
 
 TREE = from_tree({"*": {"North": ["Oslo", "Bergen"], "South": ["Roma", "Bari", "Lecce"]}})
 TREE = TREE.with_missing()
@@ -26,7 +29,7 @@ every_method = pytest.mark.parametrize("method", METHOD_VARIANTS, ids=repr)
 
 
 def people(n: int, seed: int = 0, *, persons: bool = False, text: bool = False) -> pa.Table:
-    """n rows of three quasi-identifiers, a unique payload and what the router adds."""
+    """n rows of three quasi-identifiers and a unique payload."""
     rng = np.random.default_rng(seed)
     age = [None if rng.random() < 0.1 else int(v) for v in rng.integers(18, 30, n)]
     city = [TREE.values[v] for v in rng.integers(0, TREE.leaves, n)]
@@ -37,7 +40,6 @@ def people(n: int, seed: int = 0, *, persons: bool = False, text: bool = False) 
         "c1": pa.array(city, pa.string()),
         "c2": pa.array(height, pa.float64()),
         "c3": pa.array(rng.permutation(n) + 2**53, pa.int64()),
-        PARTITION: pa.array([0] * n, pa.int32()),
     }
     if persons:
         who = [None if rng.random() < 0.2 else int(v) for v in rng.integers(0, n, n)]
@@ -52,8 +54,6 @@ def hash_of(text: str) -> int:
     return sum(ord(c) * 31**i for i, c in enumerate(text)) % 2**62
 
 
-PAYLOAD = T.StructField("c3", T.LongType())
-TEXT = T.StructField("c4", T.StringType())
 TYPES = [T.IntegerType(), T.StringType(), T.DoubleType()]
 
 
@@ -61,13 +61,12 @@ def job_for(
     table: pa.Table,
     k: int = 3,
     *,
-    untouched: Sequence[T.StructField] = (PAYLOAD,),
+    untouched: Sequence[str] = ("c3",),
     method: Any = Mondrian(),  # noqa: B008
     form: Any = Generalized(),  # noqa: B008
     secret: str = "secret",
     unit: Any = None,
     most_persons: int = 1000,
-    expected: tuple[int, ...] | None = None,
 ) -> LocalJob:
     """The job of a release of the table, as the driver would make it."""
     encodings = (
@@ -76,25 +75,44 @@ def job_for(
         number(table["c2"].to_pylist(), pa.float64(), "c2")[0],
     )
     persons = PERSON in table.column_names
-    schema = staged_schema(form, encodings, TYPES, untouched, persons=persons)
+    of_form = [f for e, t in zip(encodings, TYPES, strict=True) for f in form.staged_fields(e, t)]
     return LocalJob(
-        encodings=encodings,
-        untouched=tuple(f.name for f in untouched),
-        fields=tuple(schema.fieldNames()),
+        router=Router(encodings, (), tuple(untouched), PartitionTree(Leaf(0), 1)),
+        fields=tuple(f.name for f in staged_classes.fields(of_form, persons=persons)),
         requirement=Requirement((KAnonymity(k, unit),)),
         method=method,
         form=form,
         secret=Secret(secret.encode()),
-        expected=(table.num_rows,) if expected is None else expected,
         persons=persons,
         most_persons=most_persons,
     )
 
 
+def bundles(job: LocalJob, table: pa.Table, batch: int = 17) -> list[pa.RecordBatch]:
+    """The table as the routing worker hands it on, having received it in small batches."""
+    return list(job.router.bundles(iter(table.to_batches(max_chunksize=batch))))
+
+
+def staged_by(job: LocalJob, received: Iterable[pa.RecordBatch]) -> list[list[dict[str, Any]]]:
+    """Rows of the staging table, each a list of classes with the rows that belong to them."""
+    found = []
+    for batch in job(iter(received)):
+        for told, rows in zip(batch["classes"], batch["rows"], strict=True):
+            classes = arrow_stream.read(told).to_pylist()
+            untouched = arrow_stream.read(rows).to_pylist() if rows.is_valid else None
+            at = 0
+            for class_ in classes:
+                if untouched is not None:
+                    class_["untouched"] = untouched[at : at + class_["size"]]
+                at += class_["size"]
+            assert untouched is None or at == len(untouched)
+            found.append(classes)
+    return found
+
+
 def run(job: LocalJob, table: pa.Table, *, batch: int = 17) -> list[dict[str, Any]]:
-    """The staged rows of a task, which receives the table in small batches."""
-    batches: Iterable[pa.RecordBatch] = table.to_batches(max_chunksize=batch)
-    return [row for staged in job(iter(batches)) for row in staged.to_pylist()]
+    """The staged classes of a table that is one partition."""
+    return [c for classes in staged_by(job, bundles(job, table, batch)) for c in classes]
 
 
 def text_of(job: LocalJob, table: pa.Table, *, batch: int = 17) -> list[str]:
@@ -153,17 +171,10 @@ def test_untouched_columns_come_out_bit_identical():
     table = table.append_column(
         "c7", pa.array([nested[i % 3] for i in range(120)], pa.list_(pa.int64()))
     )
-    fields = [
-        PAYLOAD,
-        TEXT,
-        T.StructField("c5", T.StringType()),
-        T.StructField("c6", T.DoubleType()),
-        T.StructField("c7", T.ArrayType(T.LongType())),
-    ]
-    names = [f.name for f in fields]
-    staged = job_for(table, untouched=fields)(iter(table.to_batches()))
-    rows = pa.concat_arrays([b["untouched"].flatten() for b in staged])
-    published = pa.Table.from_struct_array(rows).sort_by("c3")
+    names = ["c3", "c4", "c5", "c6", "c7"]
+    job = job_for(table, untouched=names)
+    staged = [v for b in job(iter(bundles(job, table))) for v in b["rows"]]
+    published = pa.concat_tables(map(arrow_stream.read, staged)).sort_by("c3")
     original = table.select(names).sort_by("c3")
     for name in names:
         before, after = original[name].combine_chunks(), published[name].combine_chunks()
@@ -180,7 +191,7 @@ def test_untouched_columns_come_out_bit_identical():
 @pytest.mark.parametrize("text", [False, True])
 def test_the_order_of_the_input_leaves_no_trace(method, persons, text):
     table = people(400, persons=persons, text=text)
-    job = job_for(table, method=method, untouched=[PAYLOAD, TEXT] if text else [PAYLOAD])
+    job = job_for(table, method=method, untouched=["c3", "c4"] if text else ["c3"])
     expected = text_of(job, table)
     for seed in range(3):
         assert text_of(job, shuffled(table, seed), batch=50 + seed) == expected
@@ -198,10 +209,9 @@ def test_rows_that_differ_in_text_alone_are_ordered_by_it(method):
             "c2": pa.array([1.0] * n),
             "c4": pa.array(texts),
             ROW_HASH: pa.array([hash_of(v) for v in texts], pa.int64()),
-            PARTITION: pa.array([0] * n, pa.int32()),
         }
     )
-    job = job_for(table, untouched=[TEXT], method=method)
+    job = job_for(table, untouched=["c4"], method=method)
     published = [r["c4"] for c in run(job, table) for r in c["untouched"]]
     again = [r["c4"] for c in run(job, shuffled(table, 1)) for r in c["untouched"]]
     assert published == again
@@ -225,32 +235,33 @@ def test_another_secret_gives_another_order_of_rows_and_the_same_classes():
         assert all(order_of_rows([c]) != sorted(order_of_rows([c])) for c in staged)
 
 
+def apart(job: LocalJob, table: pa.Table, count: int) -> list[pa.RecordBatch]:
+    """The bundles of a table whose every count-th row is in the same partition."""
+    parts = [table.take(pa.array(range(p, table.num_rows, count))) for p in range(count)]
+    received = []
+    for p, part in enumerate(parts):
+        for batch in bundles(job, part):
+            number = pa.array([p] * batch.num_rows, pa.int32())
+            received.append(batch.set_column(0, "partition", number))
+    return received[::2] + received[1::2]
+
+
 def test_partitions_of_one_task_are_kept_apart():
     table = people(90)
-    number_of = np.arange(90) % 3
-    table = table.set_column(4, PARTITION, pa.array(number_of, pa.int32()))
-    home = dict(zip(table["c3"].to_pylist(), number_of.tolist(), strict=True))
-    staged = run(job_for(table, expected=(30, 30, 30)), table)
+    home = dict(zip(table["c3"].to_pylist(), [i % 3 for i in range(90)], strict=True))
+    job = job_for(table)
+    staged = [c for classes in staged_by(job, apart(job, table, 3)) for c in classes]
     for class_ in staged:
         assert len({home[v] for v in order_of_rows([class_])}) == 1
     assert sorted(order_of_rows(staged)) == sorted(home)
 
 
-@pytest.mark.parametrize("expected", [(29,), (31,), (0,)])
-def test_a_count_that_does_not_match_is_refused(expected):
-    table = people(30)
-    with pytest.raises(DataError, match="30 rows where") as caught:
-        run(job_for(table, expected=expected), table)
-    assert f"{expected[0]} were counted before" in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
-
-
 def test_nothing_comes_of_nothing():
     table = people(5)
-    job = job_for(table, expected=(0,))
+    job = job_for(table)
     assert list(job(iter([]))) == []
-    empty = table.slice(0, 0)
-    assert list(job(iter([pa.RecordBatch.from_pylist([], empty.schema)]))) == []
+    empty = pa.RecordBatch.from_pylist([], table.schema)
+    assert list(job.router.bundles(iter([empty]))) == []
 
 
 def test_empty_batches_between_others():
@@ -259,8 +270,22 @@ def test_empty_batches_between_others():
     empty = pa.RecordBatch.from_pylist([], table.schema)
     job = job_for(table)
     mixed = [empty, *[b for batch in batches for b in (batch, empty)]]
-    staged = [repr(row) for batch in job(iter(mixed)) for row in batch.to_pylist()]
-    assert staged == text_of(job, table)
+    staged = [c for classes in staged_by(job, job.router.bundles(iter(mixed))) for c in classes]
+    assert [repr(c) for c in staged] == text_of(job, table)
+
+
+def test_what_arrow_cannot_hold_is_one_clear_error():
+    class Huge:
+        name = "mondrian"
+
+        def group(self, block: Any, requirement: Any, rng: Any) -> Any:
+            raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes: SECRET")
+
+    job = job_for(people(30), method=Huge())
+    with pytest.raises(DataError, match="partition 0 of 30 rows is too large") as caught:
+        run(job, people(30))
+    assert "lower partition_rows" in str(caught.value)
+    assert "SECRET" not in str(caught.value)
 
 
 def test_a_table_without_untouched_columns():
@@ -271,17 +296,16 @@ def test_a_table_without_untouched_columns():
     assert min(c["size"] for c in staged) >= 3
 
 
-# long classes
+# long classes and long partitions
 
 
 def long_class(monkeypatch: pytest.MonkeyPatch, *, persons: bool) -> list[dict[str, Any]]:
-    monkeypatch.setattr(worker, "ROWS_PER_STAGED_ROW", 10)
-    monkeypatch.setattr(worker, "ROWS_PER_BATCH", 20)
+    monkeypatch.setattr(staged_classes, "MOST_ROWS", 10)
     table = people(95, persons=persons)
     return run(job_for(table, 60 if persons else 90), table)
 
 
-def test_long_classes_take_several_staged_rows(monkeypatch):
+def test_long_classes_are_staged_in_pieces(monkeypatch):
     staged = long_class(monkeypatch, persons=False)
     assert [c["size"] for c in staged] == [10] * 9 + [5]
     assert sorted(order_of_rows(staged)) == list(range(2**53, 2**53 + 95))
@@ -297,17 +321,16 @@ def test_persons_of_a_long_class_are_listed_once(monkeypatch):
     assert len(set(staged[0]["persons"])) == len(staged[0]["persons"]) >= 60
 
 
-def test_batches_are_limited_and_lose_nothing(monkeypatch):
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_BYTES"])
+def test_staged_rows_are_limited_and_lose_nothing(monkeypatch, limit):
     whole = people(500)
     expected = run(job_for(whole), whole)
-    monkeypatch.setattr(worker, "ROWS_PER_STAGED_ROW", 4)
-    monkeypatch.setattr(worker, "ROWS_PER_BATCH", 16)
-    batches = list(job_for(whole)(iter(whole.to_batches())))
-    assert len(batches) > 10
-    assert all(sum(b["size"].to_pylist()) < 16 + 4 for b in batches)
-    staged = [row for batch in batches for row in batch.to_pylist()]
-    assert max(c["size"] for c in staged) == 4
-    assert order_of_rows(staged) == order_of_rows(expected)
+    monkeypatch.setattr(staged_classes, limit, 16 if limit == "MOST_ROWS" else 16 * 8)
+    job = job_for(whole)
+    staged = staged_by(job, bundles(job, whole))
+    assert len(staged) > 20
+    assert all(sum(c["size"] for c in classes) < 16 + 16 for classes in staged)
+    assert order_of_rows([c for classes in staged for c in classes]) == order_of_rows(expected)
 
 
 # persons
@@ -351,26 +374,30 @@ def test_a_partition_without_enough_persons_is_refused():
         run(job_for(table, 2), table)
 
 
-def test_tokens_tell_nothing_of_persons_without_the_secret():
+def test_pseudonyms_tell_nothing_of_persons_without_the_secret():
     persons = list(range(40))
     table = with_persons(persons)
+    shown = []
+    for secret in ("one", "two"):
+        job = job_for(table, 1, secret=secret)
+        staged = [c for c in run(job, table) if c["size"] == 1]
+        who = dict(zip(table["c3"].to_pylist(), persons, strict=True))
+        shown.append({who[order_of_rows([c])[0]]: c["persons"][0] for c in staged})
+        assert len(staged) > 20
+    same = [p for p in shown[0] if shown[0][p] == shown[1].get(p)]
+    assert len(same) < 8
+    # no more order than chance: a run of persons has no run of pseudonyms
+    steps = np.diff([shown[0][p] for p in sorted(shown[0])])
+    assert 5 < np.sum(steps > 0) < len(steps) - 5
+
+
+def test_pseudonyms_are_places_in_a_secret_order():
+    table = with_persons([5, 5, 5, 9, 9, None, None, 2])
     first, second = (run(job_for(table, 5, secret=s), table) for s in ("one", "two"))
-    shown = [{t for c in staged for t in c["persons"]} for staged in (first, second)]
-    assert len(shown[0]) == len(shown[1]) == 40
-    assert not shown[0] & set(persons)
-    assert not shown[0] & shown[1]
-    # no more order than chance: neighbouring persons are far apart
-    assert len({t >> 48 for t in shown[0]}) > 35
-
-
-def test_a_person_has_one_token_in_the_whole_release():
-    table = people(60, persons=True)
-    number_of = (np.arange(60) % 2).tolist()
-    table = table.set_column(4, PARTITION, pa.array(number_of, pa.int32()))
-    staged = run(job_for(table, 2, expected=(30, 30)), table)
-    tokens = {t for c in staged for t in c["persons"]}
-    who = table[PERSON].to_pylist()
-    assert len(tokens) == len({p for p in who if p is not None}) + who.count(None)
+    for staged in (first, second):
+        assert len(staged) == 1
+        # five persons: three that are named and two that are not
+        assert sorted(staged[0]["persons"]) == [0, 1, 2, 3, 4]
 
 
 def test_at_most_so_many_persons_are_listed():
@@ -385,11 +412,14 @@ def test_at_most_so_many_persons_are_listed():
 @pytest.mark.parametrize("form", [Generalized(), Generalized(category="set")], ids=repr)
 def test_staged_columns_bear_the_names_and_types_of_the_schema(form):
     table = people(60, persons=True, text=True)
-    job = job_for(table, form=form, untouched=[PAYLOAD, TEXT])
-    schema = staged_schema(form, job.encodings, TYPES, [PAYLOAD, TEXT], persons=True)
-    for batch in job(iter(table.to_batches())):
-        assert batch.schema.names == schema.fieldNames()
-        pa.Table.from_batches([batch]).cast(arrow_schema(schema), safe=True)
+    job = job_for(table, form=form, untouched=["c3", "c4"])
+    encodings = job.router.encodings
+    of_form = [f for e, t in zip(encodings, TYPES, strict=True) for f in form.staged_fields(e, t)]
+    schema = T.StructType(list(staged_classes.fields(of_form, persons=True)))
+    for batch in job(iter(bundles(job, table))):
+        classes = arrow_stream.read(batch["classes"][0])
+        assert classes.schema.names == schema.fieldNames()
+        classes.cast(arrow_schema(schema), safe=True)
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.kernel_cache import kernel
+from anon_spark.row_order import count_sort
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ def arrange(labels: NDArray[np.int32], codes: NDArray[np.float64]) -> Classes:
     )
     rank = np.empty(m, np.int64)
     rank[by_bounds] = np.arange(m)
-    order, starts = _count_sort(rank[labels], m)
+    order, starts = count_sort(rank[labels], m)
     return Classes(order, starts, low[by_bounds], high[by_bounds])
 
 
@@ -74,23 +75,6 @@ def _bounds(
             low[label, j] = min(low[label, j], codes[i, j])
             high[label, j] = max(high[label, j], codes[i, j])
     return low, high
-
-
-@kernel
-def _count_sort(
-    labels: np.ndarray, m: int
-) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
-    starts = np.zeros(m + 1, np.int64)
-    for label in labels:
-        starts[label + 1] += 1
-    for label in range(m):
-        starts[label + 1] += starts[label]
-    at = starts[:-1].copy()
-    order = np.empty(len(labels), np.int64)
-    for i in range(len(labels)):
-        order[at[labels[i]]] = i
-        at[labels[i]] += 1
-    return order, starts
 
 
 @kernel

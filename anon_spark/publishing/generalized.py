@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -78,7 +77,7 @@ class Generalized:
 
         Args:
             encoding: The quasi-identifier.
-            column: Its values, shape (n,), in the order of the partition.
+            column: Its values at every place, shape (n,); of a category nothing is needed.
             classes: The m classes.
             codes: Codes at every place, shape (n, d).
             axis: Which of the d columns of `codes` it is.
@@ -93,31 +92,28 @@ class Generalized:
             return [encoding.labels(low, high)]
         return [_sets(encoding, classes, codes[:, axis])]
 
-    def rows(
-        self, staged: DataFrame, encodings: Sequence[Encoding], untouched: Sequence[str]
-    ) -> DataFrame:
-        """The published rows, under internal names, from the staging table."""
-        published = self._columns(encodings)
-        if untouched:
-            return staged.select(*published, F.inline("untouched").alias(*untouched))
-        return staged.select(
-            *published, F.explode(F.array_repeat(F.lit(True), F.col("size"))).alias("row")
-        ).drop("row")
+    def row_fields(
+        self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
+    ) -> list[T.StructField]:
+        """The fields of a class that `published` needs to tell of its rows."""
+        needed = []
+        for encoding, data_type in zip(encodings, types, strict=True):
+            fields = self.staged_fields(encoding, data_type)
+            bounds_alone = isinstance(encoding, Number) and len(self.names(encoding)) == 2
+            needed += fields[:2] if bounds_alone else fields
+        return needed
 
-    def evidence(self, staged: DataFrame, encodings: Sequence[Encoding]) -> DataFrame:
-        """The staging table's classes as they are published, with their `size` and `persons`."""
-        return staged.select(*self._columns(encodings), "size", "persons")
-
-    def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
-        """Names inside the job of the columns that publish a quasi-identifier."""
-        return self._suffixed(encoding.column, encoding)
-
-    def _columns(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
+    def published(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
+        """The published columns, under internal names, over classes or rows as they are staged."""
         return [
             column.alias(name)
             for encoding in encodings
             for name, column in self._published(encoding).items()
         ]
+
+    def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Names inside the job of the columns that publish a quasi-identifier."""
+        return self._suffixed(encoding.column, encoding)
 
     def _published(self, encoding: Encoding) -> dict[str, SparkColumn]:
         name = encoding.column
@@ -176,29 +172,24 @@ def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
 
 
 def _bounds(column: pa.Array, classes: Classes) -> list[pa.Array]:
-    order = classes.order
     keys = order_keys(column)
+    absent = column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type):
         # 0.0 and -0.0 are one value: publish the one that the keys hold
-        column = pa.array(keys, column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
-    absent = np.zeros(len(keys), bool)
-    if column.null_count:
-        absent |= column.is_null().to_numpy(zero_copy_only=False)
-    nan = np.isnan(keys) if keys.dtype == np.float64 else np.empty(0, bool)
-    special = absent | nan if nan.any() else absent
-    valid = np.empty(0, bool) if not special.any() else ~special[order]
-    least, greatest = extremes(classes.starts, keys[order], valid)
+        column = pa.array(keys, column.type, mask=absent)
+    nan = np.isnan(keys) & ~absent if keys.dtype == np.float64 else np.zeros(len(keys), bool)
+    special = absent | nan
+    least, greatest = extremes(
+        classes.starts, keys, ~special if special.any() else np.empty(0, bool)
+    )
 
     def take(places: NDArray[np.int64]) -> pa.Array:
-        rows = pa.array(order[places], mask=places < 0)
-        return column.take(rows)
+        return column.take(pa.array(places, mask=places < 0))
 
-    missing = np.zeros(classes.count, bool)
-    if not len(valid):
-        return [take(least), take(greatest), pa.array(missing)]
+    if not special.any():
+        return [take(least), take(greatest), pa.array(np.zeros(classes.count, bool))]
     label, sizes = classes.label, classes.sizes
-    nulls = np.bincount(label[absent[order]], minlength=classes.count)
-    nans = np.bincount(label[nan[order]], minlength=classes.count) if nan.any() else 0 * nulls
+    nulls, nans = (np.bincount(label[rows], minlength=classes.count) for rows in (absent, nan))
     mixed = (nulls + nans > 0) & (nulls < sizes) & (nans < sizes)
     low, high = (_blank(take(places), mixed) for places in (least, greatest))
     all_nan = nans == sizes

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anon_spark import staged_classes
 from anon_spark.encoding import Category, Encoding
 from anon_spark.publishing import PublicationForm
 
@@ -58,7 +59,7 @@ class _Sums:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = np.zeros((2, len(self.encodings)))
         for batch in batches:
-            rows = batch["size"].to_numpy().astype(np.float64)
+            rows = batch[staged_classes.SIZE].to_numpy().astype(np.float64)
             for j, encoding in enumerate(self.encodings):
                 penalty = self.form.penalties(encoding, batch, self.leaf_penalty)
                 sums[0, j] += penalty @ rows
@@ -78,39 +79,46 @@ def _loss(
     return np.maximum(leaves - 1, 0) / max(encoding.extent - 1, 1)
 
 
-def summarize(
-    staged: DataFrame,
-    sizes: dict[int, int],
-    form: PublicationForm,
-    encodings: Sequence[Encoding],
-    *,
-    rows_in: int,
-    k: int,
-    leaf_penalty: str,
-) -> Summary:
-    """Sums penalties over the classes of a release.
+def sum_penalties(
+    staged: DataFrame, form: PublicationForm, encodings: Sequence[Encoding], leaf_penalty: str
+) -> list[tuple[float, float]]:
+    """Sums of the certainty penalty and of Iyengar's loss over all rows, for every attribute.
 
     Args:
-        staged: The classes as the form stages them, and their `size`.
-        sizes: For every size, how many published classes have it.
-        form: The form in which they are published.
+        staged: The staging table.
+        form: The form in which its classes are published.
         encodings: The quasi-identifiers.
-        rows_in: Rows of the source.
-        k: Least rows of a class under the requirement.
         leaf_penalty: `zero` or `literal`.
     """
     job = _Sums(form, tuple(encodings), leaf_penalty)
-    columns = [name for encoding in encodings for name in form.staged_names(encoding)]
     sums = (
-        staged.select(*columns, "size")
-        .mapInArrow(lambda batches: job(batches), "attribute long, penalty double, loss double")
+        staged_classes.map_classes(staged, job, "attribute long, penalty double, loss double")
         .groupBy("attribute")
         .agg(F.sum("penalty").alias("penalty"), F.sum("loss").alias("loss"))
         .toArrow()
         .to_pylist()
     )
     by_attribute = {row["attribute"]: (row["penalty"], row["loss"]) for row in sums}
-    found = [by_attribute.get(j, (0.0, 0.0)) for j in range(len(encodings))]
+    return [by_attribute.get(j, (0.0, 0.0)) for j in range(len(encodings))]
+
+
+def summarize(
+    sums: Sequence[tuple[float, float]],
+    sizes: dict[int, int],
+    encodings: Sequence[Encoding],
+    *,
+    rows_in: int,
+    k: int,
+) -> Summary:
+    """What metrics are computed from.
+
+    Args:
+        sums: As `sum_penalties` gives them.
+        sizes: For every size, how many published classes have it.
+        encodings: The quasi-identifiers.
+        rows_in: Rows of the source.
+        k: Least rows of a class under the requirement.
+    """
     published = sum(size * count for size, count in sizes.items())
     return Summary(
         rows_in=rows_in,
@@ -119,6 +127,6 @@ def summarize(
         sizes=sizes,
         attributes=tuple(e.name for e in encodings),
         weights=tuple(e.weight for e in encodings),
-        penalties=tuple(penalty for penalty, _ in found),
-        losses=tuple(loss for _, loss in found),
+        penalties=tuple(penalty for penalty, _ in sums),
+        losses=tuple(loss for _, loss in sums),
     )

@@ -42,7 +42,8 @@ def staged_by(
     """Stages a column; its classes, what is staged of each, and the same in Arrow."""
     codes = encoding.codes(column).reshape(-1, 1)
     classes = arrange(labels, codes)
-    arrays = form.stage(encoding, column, classes, codes[classes.order], 0)
+    placed = column.take(pa.array(classes.order))
+    arrays = form.stage(encoding, placed, classes, codes[classes.order], 0)
     fields = form.staged_fields(encoding, data_type)
     assert len(arrays) == len(fields)
     for array, field in zip(arrays, fields, strict=True):
@@ -166,6 +167,26 @@ def check_names(form: Any, encoding: Encoding, data_type: T.DataType) -> None:
     assert all(name.startswith(encoding.column) for name in staged)
     kept = [name for name in staged if name in internal]
     assert not kept or kept == list(internal)
+    # what tells of rows is staged, and is no more than that
+    needed = form.row_fields([encoding, encoding], [data_type, data_type])
+    half = needed[: len(needed) // 2]
+    assert needed == half + half
+    staged_fields = form.staged_fields(encoding, data_type)
+    assert half == [field for field in staged_fields if field in half]
+
+
+@pytest.mark.spark
+@every_form
+@pytest.mark.parametrize("nulls", [False, True])
+def test_the_fields_of_rows_are_enough_to_publish_them(spark, form, nulls):
+    kind = KINDS["timestamp"]
+    encodings = [
+        Number("seen", "c0", 1.0, *[pa.scalar(None, kind.arrow)] * 2, nulls),
+        Category("job title", "c1", 1.0, from_tree(["a", "b"])),
+    ]
+    fields = form.row_fields(encodings, [kind.spark, T.StringType()])
+    published = spark.createDataFrame([], T.StructType(fields)).select(*form.published(encodings))
+    assert published.columns == [name for e in encodings for name in form.internal_names(e)]
 
 
 @pytest.mark.parametrize("name", FORMS)

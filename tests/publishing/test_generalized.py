@@ -11,12 +11,13 @@ import pytest
 from column_examples import KINDS, category, number
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
 
+from anon_spark import staged_classes
 from anon_spark.encoding import Encoding
 from anon_spark.hierarchy_files import from_tree
 from anon_spark.publishing.classes import arrange
 from anon_spark.publishing.generalized import Generalized
-from anon_spark.worker import staged_schema
 
 TREE = {"*": {"North": ["Oslo", "Bergen"], "South": ["Roma", "Bari", "Lecce"]}}
 NAN = math.nan
@@ -28,7 +29,8 @@ def stage(
     """The staged columns, in the order in which the classes are published."""
     codes = encoding.codes(column).reshape(-1, 1)
     classes = arrange(np.array(labels, np.int32), codes)
-    arrays = form.stage(encoding, column, classes, codes[classes.order], 0)
+    placed = column.take(pa.array(classes.order))
+    arrays = form.stage(encoding, placed, classes, codes[classes.order], 0)
     return [array.to_pylist() for array in arrays]
 
 
@@ -157,6 +159,24 @@ def test_names_of_categories(form):
     assert form.names(category(from_tree(TREE))) == ("public a",)
 
 
+@pytest.mark.parametrize(
+    ("form", "nulls", "expected"),
+    [
+        # whether a class is missing need not be read where no value is
+        (Generalized(), False, ["a_lo", "a_hi"]),
+        (Generalized(), True, ["a_lo", "a_hi", "a_missing"]),
+        (Generalized(interval="label"), False, ["a_lo", "a_hi", "a_missing"]),
+        (Generalized(interval="label"), True, ["a_lo", "a_hi", "a_missing"]),
+    ],
+)
+def test_fields_that_tell_of_rows(form, nulls, expected):
+    encoding, _ = number([1, None] if nulls else [1, 2], pa.int32())
+    town = category(from_tree(TREE), "c1")
+    fields = form.row_fields([town, encoding], [T.StringType(), T.IntegerType()])
+    assert [field.name for field in fields] == ["c1", *expected]
+    assert [field.dataType for field in fields[1:3]] == [T.IntegerType()] * 2
+
+
 # penalties
 
 
@@ -207,22 +227,39 @@ def test_an_attribute_of_one_value_costs_nothing():
 # what is published, by Spark
 
 
-def staged_frame(
+PAYLOAD = T.StructField("c9", T.LongType())
+
+
+def published_by(
     spark: SparkSession,
     form: Generalized,
     encodings: list[Encoding],
     types: list[T.DataType],
     columns: list[list[Any]],
     sizes: list[int],
+    *,
+    payload: bool = True,
 ) -> DataFrame:
-    """A staging table from the values of its columns."""
-    payload = T.StructField("c9", T.LongType())
-    schema = staged_schema(form, encodings, types, [payload], persons=False)
-    untouched, at = [], 0
-    for size in sizes:
-        untouched.append([(at + i,) for i in range(size)])
-        at += size
-    return spark.createDataFrame(list(zip(*columns, untouched, sizes, strict=True)), schema)
+    """Publishes classes from the values of their staged columns; rows are numbered in `c9`."""
+    of_form = [
+        field
+        for encoding, kind in zip(encodings, types, strict=True)
+        for field in form.staged_fields(encoding, kind)
+    ]
+    arrays = [
+        pa.array(values, to_arrow_type(field.dataType, timezone="UTC"))
+        for field, values in zip(of_form, columns, strict=True)
+    ]
+    names = [field.name for field in staged_classes.fields(of_form, persons=False)]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    # the places of the rows are not the order in which they came
+    order = np.arange(starts[-1])[::-1].copy()
+    untouched = pa.table({"c9": order} if payload else {})
+    batches = staged_classes.pieces(arrays, names, starts, None, untouched, order)
+    staged = spark.createDataFrame(pa.Table.from_batches(batches), staged_classes.SCHEMA)
+    others = [PAYLOAD] if payload else []
+    rows = staged_classes.rows_of(staged, form.row_fields(encodings, types), others)
+    return rows.select(*form.published(encodings), *[field.name for field in others])
 
 
 # low, high and the text of the interval; of one value alone if they are equal
@@ -291,8 +328,7 @@ def test_labels_can_be_read_back(spark, kind):
         [*(False for _ in rows), True, None],
     ]
     sizes = [2] * len(columns[0])
-    staged = staged_frame(spark, form, [encoding], [KINDS[kind].spark], columns, sizes)
-    published = form.rows(staged, [encoding], ["c9"])
+    published = published_by(spark, form, [encoding], [KINDS[kind].spark], columns, sizes)
     assert published.columns == ["a", "c9"]
     found = [row["a"] for row in sorted(published.collect(), key=lambda row: row["c9"])]
     assert found[0::2] == found[1::2]
@@ -335,20 +371,14 @@ def test_labels_of_instants_tell_their_offset(spark, zone, seconds, label):
     kind = KINDS["timestamp"]
     low, high = (datetime.fromtimestamp(s, UTC) for s in seconds)
     encoding, _ = number([low, high], kind.arrow)
-    schema = staged_schema(
-        form, [encoding], [kind.spark], [T.StructField("c9", T.LongType())], persons=False
-    )
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        staged = spark.createDataFrame(
-            [(low, high, False, [(0,), (1,)], 2)],
-            schema,
-        )
-        found = {row["a"] for row in form.rows(staged, [encoding], ["c9"]).collect()}
+        columns = [[low], [high], [False]]
+        rows = published_by(spark, form, [encoding], [kind.spark], columns, [2]).collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    assert found == {label}
+    assert [row["a"] for row in rows] == [label, label]
     assert parse(label, datetime.fromisoformat) == (low, high)
 
 
@@ -364,8 +394,7 @@ def test_rows_of_bounds_and_sets(spark):
         [["Oslo", "Bergen"], [None], None],
     ]
     types: list[T.DataType] = [T.IntegerType(), T.StringType()]
-    staged = staged_frame(spark, form, [age, city], types, columns, [2, 1, 3])
-    published = form.rows(staged, [age, city], ["c9"])
+    published = published_by(spark, form, [age, city], types, columns, [2, 1, 3])
     assert published.columns == ["c0_lo", "c0_hi", "c0_missing", "c1", "c9"]
     assert [tuple(row) for row in published.orderBy("c9").collect()] == [
         (20, 25, False, ["Oslo", "Bergen"], 0),
@@ -379,8 +408,7 @@ def test_rows_of_bounds_and_sets(spark):
 def test_without_untouched_columns_every_row_is_still_there(spark):
     form = Generalized()
     age, _ = number([20, 40], pa.int32(), "c0")
-    schema = staged_schema(form, [age], [T.IntegerType()], [], persons=False)
-    staged = spark.createDataFrame([(20, 25, False, 3), (30, 40, False, 2)], schema)
-    published = form.rows(staged, [age], [])
+    columns = [[20, 30], [25, 40], [False, False]]
+    published = published_by(spark, form, [age], [T.IntegerType()], columns, [3, 2], payload=False)
     assert published.columns == ["c0_lo", "c0_hi"]
     assert sorted(tuple(r) for r in published.collect()) == [(20, 25)] * 3 + [(30, 40)] * 2

@@ -60,7 +60,8 @@ def penalties(
     classes = arrange(np.array(labels, np.int32), codes)
     found = np.empty((len(labels), len(table)))
     for axis, (encoding, column) in enumerate(table):
-        arrays = form.stage(encoding, column, classes, codes[classes.order], axis)
+        placed = column.take(pa.array(classes.order))
+        arrays = form.stage(encoding, placed, classes, codes[classes.order], axis)
         read = pa.RecordBatch.from_arrays(arrays, names=list(form.staged_names(encoding)))
         found[classes.order, axis] = form.penalties(encoding, read, leaf_penalty)[classes.label]
     return found

@@ -1,0 +1,187 @@
+"""A table made ready: its roles checked, looked through once, and the cuts that can be made."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anon_spark import packing
+from anon_spark.columns import Column, Columns, resolve
+from anon_spark.errors import SpecError
+from anon_spark.prepartition import Prepartition, default_partition_rows, prepartition
+from anon_spark.privacy import Requirement
+from anon_spark.profiling import Profile, hashable, profile
+from anon_spark.routing import PERSON, PackedTable
+from anon_spark.row_order import ROW_HASH, has_words
+from anon_spark.source_errors import reading
+from anon_spark.sources import lossless_types, read, source_name
+from anon_spark.spec import ReleaseSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table whose roles were checked and that was looked through once."""
+
+    spec: ReleaseSpec
+    columns: Columns
+    profile: Profile
+    table: DataFrame
+    """The columns of the job under internal names, the person as a token."""
+    requirement: Requirement
+
+    @property
+    def types(self) -> list[T.DataType]:
+        """Spark types of the quasi-identifiers."""
+        return [self.table.schema[e.column].dataType for e in self.profile.encodings]
+
+    @property
+    def has_person(self) -> bool:
+        """Whether persons are counted."""
+        return self.columns.person is not None and self.requirement.counts_persons
+
+    @property
+    def partition_rows(self) -> int:
+        """Rows that a partition should hold at most."""
+        return self.spec.partition_rows or default_partition_rows(len(self.columns.all))
+
+    @property
+    def untouched(self) -> list[T.StructField]:
+        """The columns that are published as they are."""
+        return [self.table.schema[c.internal] for c in self.columns.untouched]
+
+    @property
+    def row_hash(self) -> SparkColumn:
+        """A hash of a row's content, by which samples are drawn."""
+        hashed = [hashable(c) for c in self.columns.published]
+        if self.columns.person is not None:
+            hashed.append(F.col(PERSON))
+        return F.xxhash64(*hashed)
+
+    @property
+    def packed(self) -> PackedTable:
+        """The table as it travels to workers."""
+        person = self.columns.person
+        plain = self.table if self.has_person or person is None else self.table.drop(PERSON)
+        ranges = [
+            replace(known, name=PERSON, data_type=T.LongType())
+            if person is not None and known.name == person.internal
+            else known
+            for known in self.profile.ranges
+        ]
+        slots = packing.plan(k for k in ranges if k.name in plain.columns)
+        types = {known.name: known.data_type for known in ranges}
+        integers = {s.name: packing.as_integer(F.col(s.name), types[s.name]) for s in slots}
+        others = [F.col(name) for name in plain.columns if name not in integers]
+        hashed = [hashable(c) for c in self.columns.untouched if not has_words(c.data_type)]
+        if hashed:
+            others.append(F.xxhash64(*hashed).alias(ROW_HASH))
+        return PackedTable(
+            plain,
+            plain.select(*packing.words(slots, integers), *others),
+            slots,
+            tuple(c.internal for c in self.columns.untouched),
+        )
+
+    def cut(self) -> Prepartition:
+        """Chooses the partitions."""
+        return prepartition(
+            self.packed,
+            self.profile.encodings,
+            self.requirement,
+            rows=self.profile.rows,
+            partition_rows=self.partition_rows,
+            row_hash=self.row_hash,
+            persons=self.has_person,
+        )
+
+
+def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
+    """Checks the roles of a spec against a table and looks through it."""
+    columns = resolve(spec, df.schema)
+    form = spec.release.form
+    requirement = Requirement(tuple(spec.privacy))
+    lost = columns.failed_casts()
+    if lost:
+        found = columns.renamed(df).agg(*lost).toArrow().to_pylist()[0]
+        problems = [
+            f"attributes.{c.name}.type: {found[c.internal]} values are not of type "
+            f"{c.data_type.simpleString()}; mend them at the source, or say type: string"
+            for c in columns.all
+            if found.get(c.internal)
+        ]
+        if problems:
+            raise SpecError(problems)
+    frame = columns.frame(df)
+    looked = profile(frame, columns)
+    person = columns.person
+    where = f"attributes.{person.name}" if person is not None else "attributes"
+    if looked.null_persons and spec.null_person == "refuse":
+        raise SpecError(
+            f"{where}: {looked.null_persons} rows name no person; "
+            "say null_person: distinct to count each as a person of its own, or mend the source"
+        )
+    taken: dict[str, str] = {}
+    clashes = []
+    encodings = {e.column: e for e in looked.encodings}
+    for column in columns.published:
+        encoding = encodings.get(column.internal)
+        for name in (column.name,) if encoding is None else form.names(encoding):
+            other = taken.setdefault(name.casefold(), column.name)
+            if other != column.name:
+                clashes.append(
+                    f"attributes.{column.name}: it is published as {name!r}, and so is {other!r} "
+                    "(names that differ in case alone are one to most readers); rename one at the "
+                    "source, or drop it by role: identifier"
+                )
+    if clashes:
+        raise SpecError(clashes)
+    table = frame
+    if person is not None:
+        table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
+    return Prepared(spec, columns, looked, table, requirement)
+
+
+def _token(person: Column) -> Any:
+    """The person as a 64-bit integer: itself, or a hash, which can only make persons fewer."""
+    value = F.col(person.internal)
+    if packing.can_be_packed(person.data_type):
+        return packing.as_integer(value, person.data_type)
+    return F.when(value.isNotNull(), F.xxhash64(value))
+
+
+def read_source(spec: ReleaseSpec, spark: SparkSession) -> DataFrame:
+    """The table of a spec.
+
+    Quasi-identifiers that a text source leaves untyped become numbers or dates where every value is
+    one, without loss.
+    """
+    if spec.source is None:
+        raise SpecError("source: the spec names none; say source: {path: ..., format: ...}")
+    with reading(source_name(spec.source)):
+        df = read(spark, spec.source)
+        if spec.source.format.lower() != "csv" or spec.source.ddl is not None:
+            return df
+        untyped = [
+            name
+            for name, attribute in spec.attributes.items()
+            if attribute.role == "quasi_identifier"
+            and attribute.type is None
+            and attribute.hierarchy is None
+            and df.schema.fieldNames().count(name) == 1
+        ]
+        types = lossless_types(df, untyped) if untyped else {}
+        return df.select(
+            [
+                F.col(_quoted(name)).cast(types.get(name, "string")).alias(name)
+                if types.get(name, "string") != "string"
+                else F.col(_quoted(name))
+                for name in df.columns
+            ]
+        )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

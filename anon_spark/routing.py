@@ -1,0 +1,161 @@
+"""How rows travel: packed out of Spark, routed and bundled by one worker, read by another.
+
+A row costs Spark time for each of its columns and each time that it is handed on. So a worker takes
+rows as packed words, finds their partitions, and hands Spark whole bundles of rows: one binary
+value, Arrow's stream format, for each partition and some hundred thousand rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from anon_spark import arrow_stream
+from anon_spark.encoding import Category, Encoding
+from anon_spark.packing import Slot, unpack
+from anon_spark.partition import PartitionTree
+from anon_spark.row_order import count_sort, row_keys
+from anon_spark.worker_process import settle
+
+PERSON = "person"
+"""Column of the person's token in a table under internal names."""
+
+ROUTED = "partition int, rows binary"
+"""What leaves the routing worker, as Spark's schema."""
+
+ROWS_PER_BUNDLE, BYTES_PER_BUNDLE = 1 << 20, 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class PackedTable:
+    """A table, and the same with columns packed into words.
+
+    Args:
+        plain: The table under internal names, `PERSON` among them.
+        df: The same, packed as `slots` tells.
+        slots: Which columns are packed.
+        untouched: Columns that are published as they are.
+    """
+
+    plain: DataFrame
+    df: DataFrame
+    slots: tuple[Slot, ...]
+    untouched: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Router:
+    """Tells to which partition every row goes; sent to workers.
+
+    Args:
+        encodings: The quasi-identifiers.
+        slots: Columns that come packed into words.
+        untouched: Columns that are published as they are.
+        tree: Its leaves are, together or in chunks, the partitions.
+        first: The first partition of every leaf, shape (leaves,); without it, its number.
+        chunks: Among how many partitions a leaf's rows are spread by a hash, shape (leaves,).
+    """
+
+    encodings: tuple[Encoding, ...]
+    slots: tuple[Slot, ...]
+    untouched: tuple[str, ...]
+    tree: PartitionTree
+    first: NDArray[np.int32] | None = None
+    chunks: NDArray[np.int32] = field(default_factory=lambda: np.ones(1, np.int32))
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions."""
+        return self.tree.leaves if self.first is None else int((self.first + self.chunks).max())
+
+    def joined(self, sets: Sequence[Sequence[int]], chunks: Sequence[int]) -> "Router":
+        """A router of sets of leaves, the s-th spread over `chunks[s]` partitions."""
+        first, count = np.empty((2, self.tree.leaves), np.int32)
+        at = 0
+        for leaves, parts in zip(sets, chunks, strict=True):
+            first[list(leaves)], count[list(leaves)] = at, parts
+            at += parts
+        return replace(self, first=first, chunks=count)
+
+    def numbers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The partition and the person of every row."""
+        for received in _bundles(batches):
+            table = unpack(received, self.slots)
+            person = (
+                table[PERSON].combine_chunks().cast(pa.int64())
+                if PERSON in table.column_names
+                else pa.nulls(table.num_rows, pa.int64())
+            )
+            number = self._route(received, self._codes(table))
+            yield pa.RecordBatch.from_arrays([pa.array(number), person], ["number", "person"])
+
+    def bundles(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, a bundle for each partition and some hundred thousand rows."""
+        for received in _bundles(batches):
+            codes = self._codes(unpack(received, self.slots, {e.column for e in self.encodings}))
+            order, starts = count_sort(self._route(received, codes), self.partitions)
+            sorted_rows = self._coded(received, codes).combine_chunks().take(pa.array(order))
+            found = np.flatnonzero(np.diff(starts))
+            bundles = [
+                arrow_stream.written(sorted_rows.slice(starts[p], starts[p + 1] - starts[p]))
+                for p in found
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(found, pa.int32()), pa.array(bundles, pa.binary())],
+                ["partition", "rows"],
+            )
+        settle("routing")
+
+    def read(self, bundles: Sequence[pa.BinaryScalar]) -> tuple[pa.Table, NDArray[np.float64]]:
+        """The rows of some bundles: n rows, categories as leaf codes, and the codes, (n, d)."""
+        parts = pa.concat_tables(arrow_stream.read(bundle) for bundle in bundles)
+        table = unpack(parts, self.slots)
+        columns = [
+            table[e.column].to_numpy().astype(np.float64)
+            if isinstance(e, Category)
+            else e.codes(table[e.column])
+            for e in self.encodings
+        ]
+        return table, np.column_stack(columns)
+
+    def _coded(self, table: pa.Table, codes: NDArray[np.float64]) -> pa.Table:
+        """The table with categories as leaf codes, which are all that is published of them."""
+        for axis, encoding in enumerate(self.encodings):
+            if isinstance(encoding, Category):
+                leaves = pa.array(codes[:, axis].astype(np.int32))
+                place = table.column_names.index(encoding.column)
+                table = table.set_column(place, encoding.column, leaves)
+        return table
+
+    def _codes(self, table: pa.Table) -> NDArray[np.float64]:
+        return np.column_stack([e.codes(table[e.column]) for e in self.encodings])
+
+    def _route(self, received: pa.Table, codes: NDArray[np.float64]) -> NDArray[np.int32]:
+        leaf = self.tree.place(codes)
+        if self.first is None:
+            return leaf
+        number = self.first[leaf]
+        if self.chunks.max() > 1:
+            table = unpack(received, self.slots)
+            keys = row_keys(table, codes, None, [*self.untouched, PERSON], 0)
+            number += (keys % self.chunks[leaf].astype(np.uint64)).astype(np.int32)
+        return number
+
+
+def _bundles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Puts batches together until they hold enough rows or bytes."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS_PER_BUNDLE or size >= BYTES_PER_BUNDLE:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
