@@ -1,70 +1,31 @@
 """Mondrian cuts: which attribute a group of rows is cut on, and how it falls apart.
 
 Compiled kernels shared by the prepartition, which cuts a sample, and by Mondrian itself, which cuts
-the rows of one partition. A group is a slice of the arrays in `Cutting`; a cut moves its rows so
-that every part is a slice again. Which rows end in which part depends on values alone, never on the
-order in which rows came.
+the rows of one partition. A group is a slice of every attribute list in `Cutting`, each sorted by
+its attribute; a cut arranges the lists so that every part is a slice again. Which rows end in which
+part depends on values alone, never on the order in which rows came.
 
 Source: LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006; the cut
 along a hierarchy goes into the children of the lowest common ancestor.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from anon_spark.block import Axes, Block
-from anon_spark.kernel_cache import kernel
+from anon_spark.attribute_lists import (
+    HALF,
+    first_from,
+    rank_of,
+    row_of,
+    split_by_part,
+    split_by_side,
+)
+from anon_spark.block import Axes
+from anon_spark.cutting import Cutting, look_at, note_parts
+from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import satisfied
-from anon_spark.privacy.rows import Rows, Scratch
 
 
-class Cutting(NamedTuple):
-    """The rows being cut, and working memory of the size of the block."""
-
-    x: NDArray[np.float64]  # (n, d) codes, moved as rows move
-    order: NDArray[np.int64]  # (n,) which row of the block stands here
-    rows: Rows  # moved likewise
-    scratch: Scratch
-    low: NDArray[np.float64]  # (d,) least code of the group in hand
-    high: NDArray[np.float64]  # (d,) greatest
-    column: NDArray[np.float64]  # (n,)
-    histogram: NDArray[np.int64]  # (buckets,)
-    part: NDArray[np.int32]  # (n,) part or child of every row of the group in hand
-    tally: NDArray[np.int64]  # (largest number of siblings + 1,) zero between cuts
-    x2: NDArray[np.float64]  # (n, d) where rows are gathered
-    order2: NDArray[np.int64]  # (n,)
-    person2: NDArray[np.int64]  # as rows.person
-    sensitive2: NDArray[np.int32]  # as rows.sensitive
-    bounds: NDArray[np.int64]  # (largest number of parts + 1,) where the parts of a cut start
-
-
-def start(block: Block, axes: Axes) -> Cutting:
-    """Copies a block into arrays that may be moved about."""
-    n, d = block.qi.shape
-    person = np.empty(0, np.int64) if block.person is None else block.person.copy()
-    siblings = int(np.diff(axes.child_at).max(initial=0))
-    return Cutting(
-        x=np.array(block.qi, dtype=np.float64, order="C"),
-        order=np.arange(n),
-        rows=Rows(person, np.array(block.sensitive, dtype=np.int32, order="C")),
-        scratch=Scratch(np.zeros(int(person.max(initial=-1)) + 1, np.int64), np.zeros(1, np.int64)),
-        low=np.empty(d),
-        high=np.empty(d),
-        column=np.empty(n),
-        histogram=np.zeros(256, np.int64),
-        part=np.empty(n, np.int32),
-        tally=np.zeros(siblings + 1, np.int64),
-        x2=np.empty((n, d)),
-        order2=np.empty(n, np.int64),
-        person2=np.empty_like(person),
-        sensitive2=np.empty(block.sensitive.shape, np.int32),
-        bounds=np.empty(max(siblings, 2) + 2, np.int64),
-    )
-
-
-@kernel
+@lean_kernel
 def lowest_common_ancestor(
     axes: Axes, axis: int, low: int, high: int
 ) -> int:  # pragma: no cover - compiled
@@ -76,21 +37,15 @@ def lowest_common_ancestor(
     return node
 
 
-@kernel
+@lean_kernel
 def measure(c: Cutting, lo: int, hi: int) -> None:  # pragma: no cover - compiled
     """Finds the least and greatest code of the rows lo..hi-1 in every attribute."""
-    d = c.x.shape[1]
-    for j in range(d):
-        c.low[j] = c.x[lo, j]
-        c.high[j] = c.x[lo, j]
-    for i in range(lo + 1, hi):
-        for j in range(d):
-            value = c.x[i, j]
-            c.low[j] = min(value, c.low[j])
-            c.high[j] = max(value, c.high[j])
+    for j in range(len(c.low)):
+        c.low[j] = c.code[c.code_at[j] + rank_of(c.lists[j, lo])]
+        c.high[j] = c.code[c.code_at[j] + rank_of(c.lists[j, hi - 1])]
 
 
-@kernel
+@lean_kernel
 def width(axes: Axes, axis: int, low: float, high: float) -> float:  # pragma: no cover - compiled
     """Weighted normalized range of codes low..high: the certainty penalty they would cost.
 
@@ -108,164 +63,89 @@ def width(axes: Axes, axis: int, low: float, high: float) -> float:  # pragma: n
     return axes.weight[axis] * (leaves / axes.extent[axis])
 
 
-@kernel
-def select(values: np.ndarray, lo: int, hi: int, k: int) -> float:  # pragma: no cover - compiled
-    """The value at position k of values[lo:hi] were it sorted; reorders the slice (Hoare)."""
-    hi -= 1
-    while lo < hi:
-        # median of three guards against sorted input
-        a, b, d = values[lo], values[(lo + hi) // 2], values[hi]
-        pivot = max(min(a, b), min(max(a, b), d))
-        i, j = lo, hi
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            hi = j
-        elif k >= i:
-            lo = i
-        else:
-            return values[k]
-    return values[lo]
-
-
-@kernel
-def median(
-    c: Cutting, axis: int, lo: int, hi: int
-) -> tuple[float, int, int]:  # pragma: no cover - compiled
-    """The value at sorted position ceil(n/2) of rows lo..hi-1, how many are below, how many equal.
-
-    Long groups are counted into equal-width buckets first, so that only one bucket is searched.
-    """
-    k = (hi - lo + 1) // 2 - 1
-    low, high = c.low[axis], c.high[axis]
-    buckets = len(c.histogram)
-    scale = (buckets - 1) / (high - low) if high > low else np.inf
-    found = 0
-    below = 0
-    if hi - lo > 4 * buckets and np.isfinite(scale) and scale > 0.0:
-        c.histogram[:] = 0
-        for i in range(lo, hi):
-            c.histogram[int((c.x[i, axis] - low) * scale)] += 1
-        bucket = 0
-        while below + c.histogram[bucket] <= k:
-            below += c.histogram[bucket]
-            bucket += 1
-        for i in range(lo, hi):
-            if int((c.x[i, axis] - low) * scale) == bucket:
-                c.column[found] = c.x[i, axis]
-                found += 1
-    else:
-        for i in range(lo, hi):
-            c.column[found] = c.x[i, axis]
-            found += 1
-    value = select(c.column, 0, found, k - below)
-    equal = 0
-    for i in range(found):
-        below += c.column[i] < value
-        equal += c.column[i] == value
-    return value, below, equal
-
-
-@kernel
-def move_below(
-    c: Cutting, axis: int, lo: int, hi: int, threshold: float, inclusive: bool
-) -> int:  # pragma: no cover - compiled
-    """Moves rows with a code < (or <=) threshold to the front; returns where the others start.
-
-    Both sides keep their order. Every row is written to both sides and only one side advances:
-    at a median a branch would be mispredicted for every other row.
-    """
-    d, s = c.x.shape[1], c.rows.sensitive.shape[1]
-    persons = len(c.rows.person) > 0
-    left, right = lo, lo
-    for i in range(lo, hi):
-        value = c.x[i, axis]
-        goes = int((value < threshold) | (inclusive & (value == threshold)))
-        for j in range(d):
-            c.x2[right, j] = c.x[i, j]
-            c.x[left, j] = c.x[i, j]
-        c.order2[right] = c.order[i]
-        c.order[left] = c.order[i]
-        if persons:
-            c.person2[right] = c.rows.person[i]
-            c.rows.person[left] = c.rows.person[i]
-        for j in range(s):
-            c.sensitive2[right, j] = c.rows.sensitive[i, j]
-            c.rows.sensitive[left, j] = c.rows.sensitive[i, j]
-        left += goes
-        right += 1 - goes
-    c.x[left:hi] = c.x2[lo:right]
-    c.order[left:hi] = c.order2[lo:right]
-    if persons:
-        c.rows.person[left:hi] = c.person2[lo:right]
-    if s > 0:
-        c.rows.sensitive[left:hi] = c.sensitive2[lo:right]
-    return left
-
-
-@kernel
+@lean_kernel
 def both_satisfied(
-    c: Cutting, lo: int, middle: int, hi: int, models: np.ndarray, parameters: np.ndarray
+    c: Cutting,
+    axis: int,
+    lo: int,
+    middle: int,
+    hi: int,
+    least: int,
+    models: np.ndarray,
+    parameters: np.ndarray,
 ) -> bool:  # pragma: no cover - compiled
     """Whether both sides of a cut satisfy the requirement; fixes the bounds of the two parts."""
+    if middle - lo < least or hi - middle < least:
+        return False
     c.bounds[0], c.bounds[1], c.bounds[2] = lo, middle, hi
+    look_at(c, c.lists[axis, lo:hi], lo)
     return satisfied(models, parameters, c.rows, lo, middle, c.scratch) and satisfied(
         models, parameters, c.rows, middle, hi, c.scratch
     )
 
 
-@kernel
+@lean_kernel
 def cut_number(
     c: Cutting,
     axis: int,
     lo: int,
     hi: int,
     least: int,
-    relaxed: bool,
     models: np.ndarray,
     parameters: np.ndarray,
 ) -> int:  # pragma: no cover - compiled
     """Cuts rows lo..hi-1 on a number, at the median; returns the number of parts, 0 or 2.
 
-    Missing values and NaN are set apart first where they can stand alone. Where the median belongs
-    to the left side and that breaks the requirement, it is tried on the right. Relaxed: rows that
-    bear the median are spread so that the sides are even.
+    The median is the code at sorted position ceil(n/2). Missing values and NaN are set apart first
+    where they can stand alone. Where the median belongs to the left side and that breaks the
+    requirement, it is tried on the right. Relaxed: rows that bear the median are spread so that the
+    sides are even.
     """
-    low, high = c.low[axis], c.high[axis]
-    if low == -np.inf:
-        middle = move_below(c, axis, lo, hi, low, True)
-        if both_satisfied(c, lo, middle, hi, models, parameters):
+    entries = c.lists[axis]
+    if c.low[axis] == -np.inf:
+        middle = first_from(entries, lo, hi, rank_of(entries[lo]) + 1)
+        if len(c.standing) > 0:
+            stand(c, axis, lo, middle, middle, hi)
+        if both_satisfied(c, axis, lo, middle, hi, least, models, parameters):
             return 2
-    if high == np.inf:
-        middle = move_below(c, axis, lo, hi, high, False)
-        if both_satisfied(c, lo, middle, hi, models, parameters):
+    if c.high[axis] == np.inf:
+        middle = first_from(entries, lo, hi, rank_of(entries[hi - 1]))
+        if len(c.standing) > 0:
+            stand(c, axis, lo, middle, middle, hi)
+        if both_satisfied(c, axis, lo, middle, hi, least, models, parameters):
             return 2
-    n = hi - lo
-    value, below, equal = median(c, axis, lo, hi)
-    if relaxed:
-        # moves keep the order of rows, so the ties that go left are the first in the block's order
-        move_below(c, axis, move_below(c, axis, lo, hi, value, False), hi, value, True)
-        if both_satisfied(c, lo, lo + (n + 1) // 2, hi, models, parameters):
+    half = lo + (hi - lo + 1) // 2
+    median = rank_of(entries[half - 1])
+    ties = first_from(entries, lo, half, median)
+    above = first_from(entries, half, hi, median + 1)
+    if len(c.standing) > 0:
+        stand(c, axis, lo, ties, above, hi)
+        for i in range(ties, above):
+            entries[i] = np.uint64(median) << HALF | np.uint64(row_of(c.standing[i]))
+        if both_satisfied(c, axis, lo, half, hi, least, models, parameters):
             return 2
-    if below + equal >= least and n - below - equal >= least:
-        middle = move_below(c, axis, lo, hi, value, True)
-        if both_satisfied(c, lo, middle, hi, models, parameters):
-            return 2
-    if below >= least and n - below >= least:
-        middle = move_below(c, axis, lo, hi, value, False)
-        if both_satisfied(c, lo, middle, hi, models, parameters):
-            return 2
+    if both_satisfied(c, axis, lo, above, hi, least, models, parameters):
+        return 2
+    if both_satisfied(c, axis, lo, ties, hi, least, models, parameters):
+        return 2
     return 0
 
 
-@kernel
+@lean_kernel
+def stand(
+    c: Cutting, axis: int, lo: int, a: int, b: int, hi: int
+) -> None:  # pragma: no cover - compiled
+    """Moves the standing of rows lo..hi-1 as a cut at positions a and b of an attribute's list.
+
+    Ties go left in the order in which rows stand. That is the order of the block, until a cut is
+    tried: then the rows of its first part stand before those of the next.
+    """
+    c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3] = lo, a, b, hi
+    note_parts(c, axis, 3)
+    split_by_part(c.standing, c.buffer, c.part, 3, c.bounds, c.starts)
+
+
+@lean_kernel
 def child_of(axes: Axes, axis: int, node: int, leaf: int) -> int:  # pragma: no cover - compiled
     """Which child of `node` (0, 1, ...) the leaf lies under."""
     first_node = axes.node_at[axis]
@@ -281,30 +161,53 @@ def child_of(axes: Axes, axis: int, node: int, leaf: int) -> int:  # pragma: no 
     return a - start_at
 
 
-@kernel
-def gather(c: Cutting, lo: int, hi: int, starts: np.ndarray) -> None:  # pragma: no cover - compiled
-    """Moves rows lo..hi-1 so that every part p = c.part begins at starts[p]; starts advance."""
-    d, s = c.x.shape[1], c.rows.sensitive.shape[1]
-    persons = len(c.rows.person) > 0
-    for i in range(lo, hi):
-        to = starts[c.part[i]]
-        starts[c.part[i]] += 1
-        for j in range(d):
-            c.x2[to, j] = c.x[i, j]
-        c.order2[to] = c.order[i]
-        if persons:
-            c.person2[to] = c.rows.person[i]
-        for j in range(s):
-            c.sensitive2[to, j] = c.rows.sensitive[i, j]
-    c.x[lo:hi] = c.x2[lo:hi]
-    c.order[lo:hi] = c.order2[lo:hi]
-    if persons:
-        c.rows.person[lo:hi] = c.person2[lo:hi]
-    if s > 0:
-        c.rows.sensitive[lo:hi] = c.sensitive2[lo:hi]
+@lean_kernel
+def send(
+    c: Cutting, axis: int, entries: np.ndarray, lo: int, children: int, parts: int
+) -> None:  # pragma: no cover - compiled
+    """Moves the rows of one list to the targets of their children; fixes the bounds of parts."""
+    for p in range(parts + 1):
+        c.bounds[p] = 0
+    for child in range(children):
+        p = c.target[child]
+        c.bounds[p + 1] += c.run[child + 1] - c.run[child]
+        for entry in c.lists[axis, c.run[child] : c.run[child + 1]]:
+            c.part[row_of(entry)] = p
+    c.bounds[0] = lo
+    for p in range(parts):
+        c.bounds[p + 1] += c.bounds[p]
+    split_by_part(entries, c.buffer, c.part, parts, c.bounds, c.starts)
 
 
-@kernel
+@lean_kernel
+def find_children(
+    c: Cutting, axes: Axes, axis: int, lo: int, hi: int
+) -> int:  # pragma: no cover - compiled
+    """Finds the children of the rows' lowest common ancestor: runs of the sorted list."""
+    low, high = int(c.low[axis]), int(c.high[axis])
+    first_node = axes.node_at[axis]
+    node = lowest_common_ancestor(axes, axis, low, high)
+    children = axes.child_at[first_node + node]
+    found = 0
+    c.run[0] = lo
+    while low < high and c.run[found] < hi:
+        entry = c.lists[axis, c.run[found]]
+        leaf = int(c.code[c.code_at[axis] + rank_of(entry)])
+        child = axes.child[children + child_of(axes, axis, node, leaf)]
+        last = axes.last_leaf[first_node + child]
+        a, b = c.run[found] + 1, hi
+        while a < b:
+            middle = (a + b) >> 1
+            if c.code[c.code_at[axis] + rank_of(c.lists[axis, middle])] <= last:
+                a = middle + 1
+            else:
+                b = middle
+        found += 1
+        c.run[found] = a
+    return found
+
+
+@lean_kernel
 def cut_category(
     c: Cutting,
     axes: Axes,
@@ -320,79 +223,115 @@ def cut_category(
     joins the smallest child that is large enough. Returns the number of parts, 0 where that leaves
     fewer than two.
     """
-    node = lowest_common_ancestor(axes, axis, int(c.low[axis]), int(c.high[axis]))
-    found = np.empty(min(hi - lo, len(c.tally)), np.int64)
-    children = 0
-    for i in range(lo, hi):
-        child = child_of(axes, axis, node, int(c.x[i, axis]))
-        c.part[i] = child
-        if c.tally[child] == 0:
-            found[children] = child
-            children += 1
-        c.tally[child] += 1
-    found = np.sort(found[:children])
-    sizes = np.empty(children, np.int64)
-    at = lo
+    entries = c.lists[axis]
+    children = find_children(c, axes, axis, lo, hi)
+    look_at(c, entries[lo:hi], lo)
+    goods, smallest, least = 0, -1, hi - lo + 1
     for p in range(children):
-        sizes[p] = c.tally[found[p]]
-        c.tally[found[p]] = at
-        at += sizes[p]
-    gather(c, lo, hi, c.tally)
-
-    good = np.empty(children, np.bool_)
-    goods = 0
-    smallest = -1
-    at = lo
-    for p in range(children):
-        good[p] = satisfied(models, parameters, c.rows, at, at + sizes[p], c.scratch)
-        if good[p]:
+        a, b = c.run[p], c.run[p + 1]
+        c.good[p] = satisfied(models, parameters, c.rows, a, b, c.scratch)
+        if c.good[p]:
             goods += 1
-            if smallest < 0 or sizes[p] < sizes[smallest]:
-                smallest = p
-        at += sizes[p]
-    for p in range(children):
-        c.tally[found[p]] = 0
+            if b - a < least:
+                smallest, least = p, b - a
+    if len(c.standing) > 0:
+        for p in range(children):
+            c.target[p] = p
+        send(c, axis, c.standing, lo, children, children)
     if goods == 0:
         return 0
     # the children that cannot stand alone go to the end, and before them the child they may join
-    target = np.full(children, goods, np.int64)
-    at = 0
+    at, rest = 0, lo
     for p in range(children):
-        if good[p] and (p != smallest or goods == children):
-            target[p] = at
+        if not c.good[p]:
+            c.target[p] = goods
+            look_at(c, entries[c.run[p] : c.run[p + 1]], rest)
+            rest += c.run[p + 1] - c.run[p]
+        elif p == smallest and goods < children:
+            c.target[p] = goods - 1
+        else:
+            c.target[p] = at
             at += 1
+    if len(c.standing) > 0 and goods < children:
+        send(c, axis, c.standing, lo, children, goods + 1)
+    parts = goods
     if goods < children:
-        target[smallest] = goods - 1
-    starts = np.zeros(goods + 1, np.int64)
-    at = lo
-    for p in range(children):
-        starts[target[p]] += sizes[p]
-        c.part[at : at + sizes[p]] = target[p]
-        at += sizes[p]
-    at = lo
-    for p in range(goods + 1):
-        at += starts[p]
-        starts[p] = at - starts[p]
-        c.bounds[p] = starts[p]
-    c.bounds[goods + 1] = hi
-    if goods == children:
-        return goods if goods > 1 else 0
-    rest = c.bounds[goods]
-    gather(c, lo, hi, starts)
-    if satisfied(models, parameters, c.rows, rest, hi, c.scratch):
-        return goods + 1
-    c.bounds[goods] = hi
-    return goods if goods > 1 else 0
+        if satisfied(models, parameters, c.rows, lo, rest, c.scratch):
+            parts += 1
+        else:
+            for p in range(children):
+                c.target[p] = min(c.target[p], goods - 1)
+    if parts < 2:
+        return 0
+    if goods < children:
+        send(c, axis, entries, lo, children, parts)
+    else:
+        for p in range(parts + 1):
+            c.bounds[p] = c.run[p]
+    return parts
 
 
-@kernel
+@lean_kernel
+def find_cut(
+    c: Cutting,
+    axes: Axes,
+    lo: int,
+    hi: int,
+    least: int,
+    models: np.ndarray,
+    parameters: np.ndarray,
+) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Finds a cut of rows lo..hi-1, and arranges the list of its attribute only; see `cut_widest`.
+
+    The list holds the parts already, for whom that is enough: those that are not cut further.
+    """
+    if hi - lo < 2 * least:
+        return 0, -1
+    measure(c, lo, hi)
+    d = len(c.width)
+    for j in range(d):
+        c.width[j] = width(axes, j, c.low[j], c.high[j])
+    for _ in range(d):
+        axis = int(np.argmax(c.width))
+        if c.width[axis] <= 0.0:
+            break
+        c.width[axis] = -1.0
+        if axes.node_at[axis] == axes.node_at[axis + 1]:
+            parts = cut_number(c, axis, lo, hi, least, models, parameters)
+        else:
+            parts = cut_category(c, axes, axis, lo, hi, models, parameters)
+        if parts > 0:
+            return parts, axis
+    return 0, -1
+
+
+@lean_kernel
+def follow_cut(c: Cutting, axis: int, parts: int) -> None:  # pragma: no cover - compiled
+    """Arranges all other lists as the one that a cut was found on."""
+    lo, middle, hi = c.bounds[0], c.bounds[1], c.bounds[parts]
+    if parts == 2:
+        for entry in c.lists[axis, lo:middle]:
+            c.side[row_of(entry)] = 1
+        for entry in c.lists[axis, middle:hi]:
+            c.side[row_of(entry)] = 0
+    else:
+        note_parts(c, axis, parts)
+    for j in range(len(c.lists)):
+        if j == axis:
+            continue
+        if parts == 2:
+            split_by_side(c.lists[j, lo:hi], c.buffer, c.side)
+        else:
+            split_by_part(c.lists[j], c.buffer, c.part, parts, c.bounds, c.starts)
+
+
+@lean_kernel
 def cut_widest(
     c: Cutting,
     axes: Axes,
     lo: int,
     hi: int,
     least: int,
-    relaxed: bool,
     models: np.ndarray,
     parameters: np.ndarray,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
@@ -401,22 +340,7 @@ def cut_widest(
     Ties go to the first column. Returns (number of parts, attribute), or (0, -1) where no attribute
     can be cut; the parts are the slices between c.bounds[0], c.bounds[1], ....
     """
-    if hi - lo < 2 * least:
-        return 0, -1
-    measure(c, lo, hi)
-    d = c.x.shape[1]
-    widths = np.empty(d)
-    for j in range(d):
-        widths[j] = width(axes, j, c.low[j], c.high[j])
-    for _ in range(d):
-        axis = int(np.argmax(widths))
-        if widths[axis] <= 0.0:
-            break
-        widths[axis] = -1.0
-        if axes.node_at[axis] == axes.node_at[axis + 1]:
-            parts = cut_number(c, axis, lo, hi, least, relaxed, models, parameters)
-        else:
-            parts = cut_category(c, axes, axis, lo, hi, models, parameters)
-        if parts > 0:
-            return parts, axis
-    return 0, -1
+    parts, axis = find_cut(c, axes, lo, hi, least, models, parameters)
+    if parts > 0:
+        follow_cut(c, axis, parts)
+    return parts, axis

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from zipfile import ZipFile
 
 import numba as nb
@@ -129,5 +129,19 @@ def _bases() -> Iterator[Path]:
 _locators: list[Any] = CacheImpl._locator_classes
 _locators.insert(0, PackageLocator)
 
-kernel = nb.njit(cache=True, nogil=True)
+_Function = TypeVar("_Function", bound=Callable[..., object])
+# Whether Numba counts the references to arrays: its type hints do not know the option.
+_COUNTED: dict[str, Any] = {"_nrt": True}
+_UNCOUNTED: dict[str, Any] = {"_nrt": False}
+
+kernel: Callable[[_Function], _Function] = nb.njit(cache=True, nogil=True, **_COUNTED)
 """Compiles a function when it is first called, and keeps it for later processes."""
+
+lean_kernel: Callable[[_Function], _Function] = nb.njit(
+    cache=True, nogil=True, error_model="numpy", forceinline=True, **_UNCOUNTED
+)
+"""The same for kernels that make no arrays, and are compiled into those that call them.
+
+References to arrays are not counted: that would take longer than the cut of a small group. A
+`kernel` that they call may make arrays.
+"""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
-from anon_spark.cuts import cut_widest, lowest_common_ancestor, start
+from anon_spark.cuts import cut_widest, lowest_common_ancestor
+from anon_spark.cutting import start
 from anon_spark.encoding import Category, Encoding
 from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import Requirement
@@ -227,13 +228,13 @@ def grow(
         nonlocal count
         parts, axis = 0, -1
         if hi - lo > most:
-            parts, axis = cut_widest(cutting, axes, lo, hi, least, False, models, parameters)
+            parts, axis = cut_widest(cutting, axes, lo, hi, least, models, parameters)
         if parts == 0:
             count += 1
             return Leaf(count - 1)
         bounds = cutting.bounds[: parts + 1].copy()
         slices = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        held = [cutting.x[a:b, axis].copy() for a, b in slices]
+        held = [cutting.codes_between(axis, a, b) for a, b in slices]
         encoding = encodings[axis]
         if isinstance(encoding, Category):
             low, high = int(cutting.low[axis]), int(cutting.high[axis])

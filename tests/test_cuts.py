@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anon_spark import cuts
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
-from anon_spark.cuts import Cutting
+from anon_spark.cutting import Cutting, look_at, start
 from anon_spark.hierarchy import Hierarchy
 from anon_spark.hierarchy_files import from_tree
 from anon_spark.privacy import KAnonymity, Requirement
@@ -21,106 +21,96 @@ NUMBERS = st.one_of(
 )
 
 
-def begin(block: Block) -> Cutting:
+def begin(block: Block, *, relaxed: bool = False) -> Cutting:
     """The cutting of a whole block, measured."""
-    cutting = cuts.start(block, block.axes())
+    cutting = start(block, block.axes(), relaxed=relaxed)
     cuts.measure(cutting, 0, block.rows)
     return cutting
 
 
-def whole(block: Block, cutting: Cutting) -> None:
-    """Every row still stands there once, with what belongs to it."""
-    order = cutting.order
-    assert sorted(order.tolist()) == list(range(block.rows))
-    np.testing.assert_array_equal(cutting.x, block.qi[order])
-    np.testing.assert_array_equal(cutting.rows.sensitive, block.sensitive[order])
-    if block.person is not None:
-        np.testing.assert_array_equal(cutting.rows.person, block.person[order])
+def sorted_lists(block: Block, cutting: Cutting, bounds: list[int]) -> None:
+    """Every slice of every list holds the rows of the slice of the first, sorted."""
+    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+        members = sorted(cutting.rows_between(0, a, b).tolist())
+        for axis in range(block.qi.shape[1]):
+            rows = cutting.rows_between(axis, a, b)
+            assert sorted(rows.tolist()) == members
+            assert block.qi[rows, axis].tolist() == sorted(block.qi[members, axis].tolist())
+            np.testing.assert_array_equal(cutting.codes_between(axis, a, b), block.qi[rows, axis])
 
 
-def slices(cutting: Cutting, parts: int) -> list[list[int]]:
-    """The rows of every part of a cut."""
+def whole(block: Block, cutting: Cutting, axis: int = 0) -> None:
+    """Every row still stands once in a list, with its code."""
+    rows = cutting.rows_between(axis, 0, block.rows)
+    assert sorted(rows.tolist()) == list(range(block.rows))
+    np.testing.assert_array_equal(cutting.codes_between(axis, 0, block.rows), block.qi[rows, axis])
+
+
+def slices(cutting: Cutting, axis: int, parts: int) -> list[list[int]]:
+    """The rows of every part of a cut on an attribute."""
     bounds = cutting.bounds[: parts + 1].tolist()
     assert bounds == sorted(bounds)
     return [
-        sorted(cutting.order[a:b].tolist()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        sorted(cutting.rows_between(axis, a, b).tolist())
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
     ]
 
 
-# selection
+# cutting a number
 
 
-@some
-@given(st.lists(NUMBERS, min_size=1, max_size=60), st.data())
-def test_select_finds_the_kth_smallest(values, data):
-    lo = data.draw(st.integers(0, len(values) - 1))
-    hi = data.draw(st.integers(lo + 1, len(values)))
-    k = data.draw(st.integers(0, hi - lo - 1))
-    array = np.array(values)
-    expected = np.partition(array[lo:hi], k)[k]
-    assert cuts.select(array, lo, hi, lo + k) == expected
-    assert sorted(array[lo:hi].tolist()) == sorted(values[lo:hi])
-    assert array[:lo].tolist() == values[:lo]
-    assert array[hi:].tolist() == values[hi:]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.zeros(1000),
-        np.arange(1000.0),
-        np.arange(1000.0)[::-1].copy(),
-        np.repeat([1.0, 0.0], 500),
-        np.tile([0.0, 1.0, 2.0], 300),
-        np.concatenate([np.arange(500.0), np.arange(500.0)[::-1]]),
-    ],
-    ids=["equal", "ascending", "descending", "two runs", "alternating", "organ pipe"],
-)
-def test_select_on_patterns(values):
-    for k in (0, 1, len(values) // 2, len(values) - 1):
-        assert cuts.select(values.copy(), 0, len(values), k) == np.sort(values)[k]
-
-
-@settings(some, max_examples=40)
-@given(st.data(), st.sampled_from([3, 50, 1200, 3000]))
-def test_median_and_its_ties(data, n):
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    spread = data.draw(st.sampled_from(["few", "many", "skewed", "nulls", "huge", "denormal"]))
-    values = {
-        "few": rng.integers(0, 5, n).astype(float),
-        "many": rng.normal(size=n),
-        "skewed": np.exp(rng.normal(scale=20, size=n)),
-        "nulls": rng.choice([NULL_CODE, NAN_CODE, 1.0, 2.0], n),
-        "huge": rng.choice([-8e307, 8e307, 1.0], n),
-        "denormal": rng.integers(0, 9, n) * 5e-324,
-    }[spread]
-    block = make_block([values.tolist()])
-    value, below, equal = cuts.median(begin(block), 0, 0, n)
-    assert value == np.sort(values)[-(-n // 2) - 1]
-    assert below == (values < value).sum()
-    assert equal == (values == value).sum()
-
-
-# moving rows
-
-
-@some
-@given(blocks(least=1), st.data(), st.booleans())
-def test_move_below(block, data, inclusive):
-    cutting = begin(block)
-    axis = data.draw(st.integers(0, block.qi.shape[1] - 1))
-    threshold = data.draw(st.one_of(st.sampled_from(block.qi[:, axis].tolist()), NUMBERS))
-    lo = data.draw(st.integers(0, block.rows))
-    hi = data.draw(st.integers(lo, block.rows))
-    middle = cuts.move_below(cutting, axis, lo, hi, threshold, inclusive)
-    column = block.qi[lo:hi, axis]
-    left = (column <= threshold) if inclusive else (column < threshold)
-    assert middle == lo + left.sum()
-    # both sides keep the order of their rows, and the rest stays where it is
-    expected = np.arange(block.rows)
-    expected[lo:hi] = np.concatenate([np.flatnonzero(left), np.flatnonzero(~left)]) + lo
-    assert cutting.order.tolist() == expected.tolist()
+@settings(some, max_examples=200)
+@given(st.lists(NUMBERS, min_size=2, max_size=60), st.integers(1, 4), st.booleans(), st.data())
+def test_cut_number_at_the_median(values, k, relaxed, data):
+    lo, hi = 0, len(values)
+    if not relaxed:
+        lo = data.draw(st.integers(0, len(values) - 1))
+        hi = data.draw(st.integers(lo + 1, len(values)))
+    block = make_block([values])
+    cutting = begin(block, relaxed=relaxed)
+    cuts.measure(cutting, lo, hi)
+    models, parameters = Requirement((KAnonymity(k),)).compiled()
+    parts = cuts.cut_number(cutting, 0, lo, hi, k, models, parameters)
     whole(block, cutting)
+    group = np.sort(values)[lo:hi]
+    n = hi - lo
+    median = group[-(-n // 2) - 1]
+    tried = [np.sum(group <= median), np.sum(group < median)]
+    if relaxed:
+        tried.insert(0, -(-n // 2))
+    if group[-1] == NAN_CODE:
+        tried.insert(0, np.sum(group < NAN_CODE))
+    if group[0] == NULL_CODE:
+        tried.insert(0, np.sum(group == NULL_CODE))
+    sizes = [size for size in tried if k <= size <= n - k]
+    assert parts == (2 if sizes else 0)
+    if sizes:
+        assert cutting.bounds[:3].tolist() == [lo, lo + sizes[0], hi]
+        assert np.sort(cutting.codes_between(0, lo, hi)).tolist() == group.tolist()
+
+
+def test_relaxed_ties_go_left_in_the_order_of_the_block():
+    block = make_block([[5.0, 0, 5, 9, 5, 5]])
+    cutting = begin(block, relaxed=True)
+    models, parameters = Requirement((KAnonymity(3),)).compiled()
+    assert cuts.cut_widest(cutting, block.axes(), 0, 6, 3, models, parameters) == (2, 0)
+    assert slices(cutting, 0, 2) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_rows_are_shown_to_the_models_in_the_order_of_a_list():
+    block = make_block([[3.0, 1, 2]], person=[7, 8, 9])
+    block = Block(
+        block.qi,
+        block.weight,
+        block.extent,
+        block.hierarchies,
+        np.array([[30, 33], [10, 11], [20, 22]], np.int32),
+        block.person,
+    )
+    cutting = begin(block)
+    look_at(cutting, cutting.lists[0], 0)
+    assert cutting.rows.person.tolist() == [8, 9, 7]
+    assert cutting.rows.sensitive.tolist() == [[10, 11], [20, 22], [30, 33]]
 
 
 # widths and ancestors
@@ -183,25 +173,29 @@ def test_measure(block, data):
     lo = data.draw(st.integers(0, block.rows - 1))
     hi = data.draw(st.integers(lo + 1, block.rows))
     cuts.measure(cutting, lo, hi)
-    assert cutting.low.tolist() == block.qi[lo:hi].min(axis=0).tolist()
-    assert cutting.high.tolist() == block.qi[lo:hi].max(axis=0).tolist()
+    assert cutting.low.tolist() == np.sort(block.qi, axis=0)[lo].tolist()
+    assert cutting.high.tolist() == np.sort(block.qi, axis=0)[hi - 1].tolist()
 
 
 # cutting along a hierarchy
 
 
-def cut(
-    block: Block, k: int, axis: int = 0, lo: int = 0, hi: int | None = None
-) -> tuple[Cutting, list[list[int]]]:
-    """Cuts rows lo..hi-1 into the children of their ancestor; the parts."""
+def cut(block: Block, k: int, lo: int = 0, hi: int | None = None) -> list[list[int]]:
+    """Cuts the rows lo..hi-1 of the sorted list into the children of their ancestor; the parts."""
     cutting, axes = begin(block), block.axes()
     hi = block.rows if hi is None else hi
     cuts.measure(cutting, lo, hi)
     models, parameters = Requirement((KAnonymity(k),)).compiled()
-    parts = cuts.cut_category(cutting, axes, axis, lo, hi, models, parameters)
+    parts = cuts.cut_category(cutting, axes, 0, lo, hi, models, parameters)
     whole(block, cutting)
-    assert not cutting.tally.any()
-    return cutting, slices(cutting, parts) if parts else []
+    if parts == 0:
+        # other attributes may be tried next: the list has to be sorted still
+        codes = cutting.codes_between(0, 0, block.rows).tolist()
+        assert codes == sorted(codes)
+        return []
+    assert cutting.bounds[0] == lo
+    assert cutting.bounds[parts] == hi
+    return slices(cutting, 0, parts)
 
 
 FLAT = from_tree(["a", "b", "c", "d", "e"])
@@ -247,8 +241,7 @@ def sizes_of(parts: list[list[int]], block: Block) -> list[dict[int, int]]:
 )
 def test_cut_category_joins_small_children(sizes, k, expected):
     block = leaves(*sizes)
-    _, parts = cut(block, k)
-    found = sizes_of(parts, block)
+    found = sizes_of(cut(block, k), block)
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
@@ -292,13 +285,9 @@ def test_cut_category_follows_the_joining_rule(data, k):
     block = make_block([codes], [hierarchy], person=person)
     lo = data.draw(st.integers(0, len(codes) - 1))
     hi = data.draw(st.integers(lo + 1, len(codes)))
-    cutting, parts = cut(block, k, 0, lo, hi)
-    assert {frozenset(part) for part in parts} == expected_cut(
-        block, hierarchy, k, list(range(lo, hi))
-    )
-    if parts:
-        assert cutting.bounds[0] == lo
-        assert cutting.bounds[len(parts)] == hi
+    parts = cut(block, k, lo, hi)
+    members = np.argsort(codes, kind="stable")[lo:hi].tolist()
+    assert {frozenset(part) for part in parts} == expected_cut(block, hierarchy, k, members)
 
 
 # any cut
@@ -307,14 +296,15 @@ def test_cut_category_follows_the_joining_rule(data, k):
 @settings(some, max_examples=120)
 @given(block=blocks(least=2), k=st.integers(1, 4), relaxed=st.booleans())
 def test_parts_of_the_widest_cut(block: Block, k: int, relaxed: bool) -> None:
-    cutting, axes = begin(block), block.axes()
+    cutting, axes = begin(block, relaxed=relaxed), block.axes()
     models, parameters = Requirement((KAnonymity(k, "rows"),)).compiled()
-    parts, axis = cuts.cut_widest(cutting, axes, 0, block.rows, k, relaxed, models, parameters)
-    whole(block, cutting)
+    parts, axis = cuts.cut_widest(cutting, axes, 0, block.rows, k, models, parameters)
     if parts == 0:
         assert axis == -1
+        sorted_lists(block, cutting, [0, block.rows])
         return
-    found = slices(cutting, parts)
+    found = slices(cutting, axis, parts)
+    sorted_lists(block, cutting, cutting.bounds[: parts + 1].tolist())
     assert parts > 1
     assert [len(part) >= k for part in found] == [True] * parts
     assert sorted(row for part in found for row in part) == list(range(block.rows))
@@ -331,16 +321,16 @@ def test_the_widest_attribute_is_cut_and_a_tie_goes_to_the_first() -> None:
     block = make_block([[0.0, 1, 2, 3], [0.0, 1, 2, 3]])
     models, parameters = Requirement((KAnonymity(2),)).compiled()
     cutting = begin(block)
-    assert cuts.cut_widest(cutting, block.axes(), 0, 4, 2, False, models, parameters) == (2, 0)
+    assert cuts.cut_widest(cutting, block.axes(), 0, 4, 2, models, parameters) == (2, 0)
     heavy = make_block([[0.0, 1, 2, 3], [0.0, 1, 2, 3]], weight=[1.0, 1.5])
     cutting = begin(heavy)
-    assert cuts.cut_widest(cutting, heavy.axes(), 0, 4, 2, False, models, parameters) == (2, 1)
+    assert cuts.cut_widest(cutting, heavy.axes(), 0, 4, 2, models, parameters) == (2, 1)
 
 
 def test_no_cut_below_twice_the_least_size():
     block = make_block([[0.0, 1, 2]])
     models, parameters = Requirement((KAnonymity(2),)).compiled()
-    assert cuts.cut_widest(begin(block), block.axes(), 0, 3, 2, False, models, parameters) == (
+    assert cuts.cut_widest(begin(block), block.axes(), 0, 3, 2, models, parameters) == (
         0,
         -1,
     )

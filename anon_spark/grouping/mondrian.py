@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anon_spark.attribute_lists import row_of
 from anon_spark.block import Axes, Block
-from anon_spark.cuts import Cutting, cut_widest, start
-from anon_spark.kernel_cache import kernel
+from anon_spark.cuts import find_cut, follow_cut
+from anon_spark.cutting import Cutting, start
+from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import Requirement
 
 
@@ -39,16 +41,20 @@ class Mondrian:
             Class labels 0..m-1, shape (n,).
         """
         del rng
-        if block.rows == 0:
-            return np.empty(0, np.int32)
+        labels = np.zeros(block.rows, np.int32)
+        if block.qi.size == 0:
+            return labels
         canonical = None
         if self.relaxed:
             canonical = canonical_order(block)
             block = block.take(canonical)
         axes = block.axes()
         models, parameters = requirement.compiled()
-        cutting = start(block, axes)
-        labels = _group(cutting, axes, requirement.least_rows, self.relaxed, models, parameters)
+        cutting = start(block, axes, relaxed=self.relaxed)
+        least = max(requirement.least_rows, 1)
+        # groups that wait are disjoint and none is below `least`, which bounds the stack
+        stack = np.empty((block.rows // least + 2, 2), np.int64)
+        _group(cutting, axes, least, models, parameters, labels, stack)
         if canonical is None:
             return labels
         placed = np.empty_like(labels)
@@ -65,32 +71,47 @@ def canonical_order(block: Block) -> NDArray[np.int64]:
     return np.lexsort(keys)
 
 
-@kernel
+@lean_kernel
 def _group(
     c: Cutting,
     axes: Axes,
     least: int,
-    relaxed: bool,
     models: np.ndarray,
     parameters: np.ndarray,
-) -> np.ndarray:  # pragma: no cover - compiled
-    n = len(c.order)
-    labels = np.empty(n, np.int32)
+    labels: np.ndarray,
+    stack: np.ndarray,
+) -> None:  # pragma: no cover - compiled
+    """Writes the label of every row."""
+    n = len(labels)
     label = 0
-    # groups that wait are disjoint and none is empty or below `least`, which bounds the stack
-    stack = np.empty((n // max(least, 1) + 2, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     top = 1
     while top > 0:
         top -= 1
         lo, hi = stack[top, 0], stack[top, 1]
-        parts, _ = cut_widest(c, axes, lo, hi, least, relaxed, models, parameters)
+        parts, axis = find_cut(c, axes, lo, hi, least, models, parameters)
         if parts == 0:
-            for i in range(lo, hi):
-                labels[c.order[i]] = label
+            set_label(labels, c.lists[0, lo:hi], label)
             label += 1
             continue
+        waiting = top
         for p in range(parts):
-            stack[top, 0], stack[top, 1] = c.bounds[p], c.bounds[p + 1]
-            top += 1
-    return labels
+            a, b = c.bounds[p], c.bounds[p + 1]
+            if b - a < 2 * least:
+                # final: the list of the cut knows its rows, and the others need not follow
+                set_label(labels, c.lists[axis, a:b], label)
+                label += 1
+            else:
+                stack[top, 0], stack[top, 1] = a, b
+                top += 1
+        if top > waiting:
+            follow_cut(c, axis, parts)
+
+
+@lean_kernel
+def set_label(
+    labels: np.ndarray, entries: np.ndarray, label: int
+) -> None:  # pragma: no cover - compiled
+    """Gives the rows of some entries their label."""
+    for entry in entries:
+        labels[row_of(entry)] = label
