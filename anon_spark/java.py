@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anon_spark.errors import DataError
+from anon_spark.private_folder import private_folder
 
 OLDEST = 17
 
@@ -272,16 +272,7 @@ def _cache_folders() -> Iterator[Path]:
         with suppress(RuntimeError):  # no home folder
             caches = "Library/Caches" if sys.platform == "darwin" else ".cache"
             yield Path.home() / caches / "anon_spark"
-    own = Path(tempfile.gettempdir()) / f"anon_spark-{os.getuid()}"
-    with suppress(OSError):
-        own.mkdir(mode=0o700, exist_ok=True)
-        there = own.lstat()
-        # Others can write to the temporary folder: a program must not be run from their folders.
-        if (
-            stat.S_ISDIR(there.st_mode)
-            and there.st_uid == os.getuid()
-            and not there.st_mode & 0o022
-        ):
-            yield own
+    if (own := private_folder()) is not None:
+        yield own
     with suppress(OSError):
         yield Path(tempfile.mkdtemp(prefix="anon_spark-java-"))

@@ -1,15 +1,13 @@
 """How kernels are compiled, and where their machine code is kept.
 
-Numba by itself takes a kernel from its cache while its own file is unchanged, although
-a privacy predicate that it calls may have changed. Here a kernel is kept by all the sources of the
-package. It lies beside its source, or, where that cannot be written or is a zip
-that Spark ships to a cluster, in a folder of the user: the value of ``NUMBA_CACHE_DIR`` where it is
-set, else one below the temporary folder.
+Numba by itself takes a kernel from its cache while its own file is unchanged, although a privacy
+predicate that it calls may have changed. Here a kernel is kept by all the sources of the package.
+It lies beside its source, or, where that cannot be written or is a zip that Spark ships to a
+cluster, in a folder of the user: the value of ``NUMBA_CACHE_DIR`` where it is set, else one below
+the temporary folder.
 """
 
 import hashlib
-import os
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -22,6 +20,8 @@ from zipfile import ZipFile
 import numba as nb
 from numba import config
 from numba.core.caching import CacheImpl
+
+from anon_spark.private_folder import private_folder
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -112,17 +112,8 @@ def _bases() -> Iterator[Path]:
     """The folder that Numba was told of, then the user's own below the temporary folder."""
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         yield Path(config.CACHE_DIR)  # type: ignore[attr-defined]
-    own = Path(tempfile.gettempdir()) / f"anon_spark-{os.getuid()}"
-    with suppress(OSError):
-        own.mkdir(mode=0o700, exist_ok=True)
-        there = own.lstat()
-        # Kernels are machine code: they must not come from a folder that others can write to.
-        if (
-            stat.S_ISDIR(there.st_mode)
-            and there.st_uid == os.getuid()
-            and not there.st_mode & 0o022
-        ):
-            yield own
+    if (own := private_folder()) is not None:
+        yield own
 
 
 # A list that the user gives, NUMBA_CACHE_LOCATOR_CLASSES, goes before Numba's own.
