@@ -57,7 +57,7 @@ class PackageLocator:
 
     def ensure_cache_path(self) -> None:
         """Makes the folder."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(self._folder)
 
     def get_source_stamp(self) -> str:
         """What tells a kernel of other sources; of all sources, since kernels call each other."""
@@ -99,10 +99,17 @@ def cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="anon_spark-kernels-"))
 
 
+def _make(folder: Path) -> None:
+    """Makes a folder if it is not there: for the user alone below the temporary folder only."""
+    # Beside the sources it is the folder of Python's own cache, which other users read as well.
+    temporary = folder.is_relative_to(tempfile.gettempdir())
+    folder.mkdir(mode=0o700 if temporary else 0o777, parents=True, exist_ok=True)
+
+
 def _writable(folder: Path) -> bool:
     """Whether files can be made in a folder, which is made if it is not there."""
     with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(folder)
         tempfile.TemporaryFile(dir=folder).close()
         return True
     return False

@@ -15,6 +15,9 @@ from shipped import zip_package
 
 import anon_spark
 
+PACKAGE = Path(anon_spark.__file__).parent
+UNCOPIED = shutil.ignore_patterns("__pycache__", "datasets")
+
 COMPILES = """
 import json
 import numpy as np
@@ -43,18 +46,23 @@ def temporary(tmp_path: Path) -> Path:
     return tmp_path / "tmp"
 
 
-def compile_in(archive: Path, temporary: Path, **environment: str) -> dict:
+def without_numba() -> dict[str, str]:
+    """The environment, less what a developer has configured for Numba."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+
+
+def compile_in(archive: Path, temporary: Path, umask: int = -1, **environment: str) -> dict:
     """What a process sees that imports the package from an archive and calls a kernel."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
     changes = {"PYTHONPATH": archive.name, "TMPDIR": str(temporary), "HOME": "/proc/no-home"}
     run = subprocess.run(
         [sys.executable, "-c", COMPILES],
         cwd=archive.parent,  # by its relative path, as Spark's workers import it
-        env={**own, **changes, **environment},
+        env={**without_numba(), **changes, **environment},
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
+        umask=umask,
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
@@ -102,6 +110,35 @@ def test_a_folder_that_others_can_write_to_is_not_used(package, temporary):
     assert not list(own_folder(temporary).iterdir())
 
 
+def test_folders_below_the_temporary_folder_are_the_users_alone(package, temporary):
+    found = compile_in(package, temporary, umask=0o002)
+    folders = [own_folder(temporary), *own_folder(temporary).rglob("*/")]
+    assert Path(found["folder"]) in folders
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+
+
+def test_the_folder_beside_the_sources_is_as_python_makes_it(temporary, tmp_path):
+    """Python keeps its own cache there, which must not become the user's alone."""
+    copied = Path(shutil.copytree(PACKAGE, tmp_path / "sources" / "anon_spark", ignore=UNCOPIED))
+    # Python must not be the first to make the folder.
+    changes = {"PYTHONPATH": ".", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(temporary)}
+    run = subprocess.run(
+        [sys.executable, "-c", COMPILES],
+        cwd=copied.parent,
+        env={**without_numba(), **changes},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        umask=0o022,
+    )
+    assert run.returncode == 0, run.stderr
+    beside = copied / "publishing" / "__pycache__"
+    assert json.loads(run.stdout)["folder"] == str(beside)
+    assert stat.S_IMODE(beside.stat().st_mode) == 0o755
+    assert not own_folder(temporary).exists()
+
+
 def test_kernels_of_a_source_tree_lie_beside_it():
     from anon_spark.publishing import classes
 
@@ -121,16 +158,12 @@ print(Mondrian().group(block, Requirement((KAnonymity(2),)), None).max() + 1)
 
 
 def test_a_changed_predicate_reaches_the_kernels_of_other_files(tmp_path):
-    shutil.copytree(
-        Path(anon_spark.__file__).parent,
-        tmp_path / "anon_spark",
-        ignore=shutil.ignore_patterns("__pycache__", "datasets"),
-    )
+    shutil.copytree(PACKAGE, tmp_path / "anon_spark", ignore=UNCOPIED)
 
     def classes() -> int:
-        own = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
         run = [sys.executable, "-c", PREDICATE]
-        return int(subprocess.check_output(run, cwd=tmp_path, env={**own, "PYTHONPATH": "."}))
+        changes = {"PYTHONPATH": "."}
+        return int(subprocess.check_output(run, cwd=tmp_path, env={**without_numba(), **changes}))
 
     assert classes() == 4
     predicate = tmp_path / "anon_spark/privacy/k_anonymity.py"
