@@ -12,6 +12,7 @@ from anon_spark.errors import DataError
 from anon_spark.session import configuration, driver_bytes, local_session, machine_bytes, submitted
 
 GIB = 1024**3
+PACKAGE = str(Path(session.__file__).parents[1])  # the one under test, wherever it is installed
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,7 @@ def test_nothing_configured_gives_a_local_session(builder, monkeypatch):
     assert builder.settings["spark.app.name"] == "demo"
     assert builder.settings["spark.driver.memory"] == "6144m"
     assert builder.settings["spark.ui.enabled"] == "false"
+    assert builder.settings["spark.sql.parquet.outputTimestampType"] == "TIMESTAMP_MICROS"
     assert "log4j2.properties" in builder.settings["spark.driver.defaultJavaOptions"]
     assert builder.seen == {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     assert "PYSPARK_PYTHON" not in os.environ
@@ -141,6 +143,14 @@ def test_a_configured_local_master_keeps_its_settings(builder, monkeypatch):
     assert builder.seen["PYSPARK_PYTHON"] == sys.executable
 
 
+def test_timestamps_are_written_as_configured(builder, monkeypatch):
+    key = "spark.sql.parquet.outputTimestampType"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {key}=INT96 pyspark-shell")
+    local_session()
+    assert builder.settings["spark.master"] == "local[*]"
+    assert key not in builder.settings
+
+
 def test_a_spark_that_does_not_start_is_one_line(builder, monkeypatch):
     def fail():
         raise session.PySparkRuntimeError("Java exited\nwith a trace")
@@ -157,6 +167,10 @@ def test_a_session_that_is_there_is_used(spark):
 
 LOCAL = """
 import os, sys
+from pathlib import Path
+
+from pyarrow import parquet
+
 from anon_spark.session import local_session
 
 spark = local_session(1, "one", quiet=True)
@@ -174,6 +188,10 @@ def python(batches):
 rows = spark.range(1).mapInArrow(python, "python string").collect()
 assert [r.python for r in rows] == [sys.executable], rows
 spark.range(10).repartition(2).count()
+spark.sql("select timestamp_micros(-1) as at").write.parquet("instants")
+[file] = Path("instants").glob("*.parquet")
+column = parquet.ParquetFile(file).metadata.row_group(0).column(0)
+print(column.physical_type, column.statistics.min_raw)
 print(*(spark.conf.get(f"spark.{key}") for key in ("master", "app.name", "driver.host")))
 assert local_session() is spark
 spark.stop()
@@ -188,7 +206,7 @@ def test_a_session_of_its_own_starts_in_silence(tmp_path):
     )
     run = subprocess.run(
         [sys.executable, "-c", LOCAL],
-        env={"PATH": path, "HOME": str(tmp_path)},
+        env={"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": PACKAGE},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -196,7 +214,7 @@ def test_a_session_of_its_own_starts_in_silence(tmp_path):
         timeout=300,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.split() == ["local[1]", "one", "127.0.0.1"]
+    assert run.stdout.split() == ["INT64", "-1", "local[1]", "one", "127.0.0.1"]
 
 
 SUBMITTED = """
@@ -223,7 +241,7 @@ def test_under_spark_submit_nothing_is_decided(tmp_path):
     environment |= {
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "JAVA_HOME": str(session.ensure_java()),
-        "PYTHONPATH": str(Path(session.__file__).parents[1]),
+        "PYTHONPATH": PACKAGE,
     }
     run = subprocess.run(
         [submit, *options, job],
