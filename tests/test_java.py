@@ -291,7 +291,12 @@ def test_spark_runs_on_the_runtime_of_the_package(tmp_path, monkeypatch):
                 (tools / program.name).symlink_to(program)
     run = subprocess.run(
         [sys.executable, "-c", QUERY, str(tmp_path / "out put")],
-        env={"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "ca che"), "LC_ALL": "C.UTF-8"},
+        env={
+            "PATH": str(tools),
+            "XDG_CACHE_HOME": str(tmp_path / "ca che"),
+            "LC_ALL": "C.UTF-8",
+            "PYTHONPATH": str(Path(java.__file__).parents[1]),
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,
