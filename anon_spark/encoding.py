@@ -229,6 +229,23 @@ class Category:
         table = np.array([*distinct.values(), 1])
         return table[found.fill_null(len(distinct)).to_numpy(zero_copy_only=False)]
 
+    def leaves_of_sets(self, sets: pa.Array) -> NDArray[np.int64]:
+        """Number of leaves that published sets of labels leave open, shape (n,); all for null."""
+        sets = _whole(sets)
+        hierarchy = self.hierarchy
+        sizes = pc.list_value_length(sets)
+        leaves = sizes.fill_null(hierarchy.leaves).to_numpy(zero_copy_only=False).astype(np.int64)
+        if UNKNOWN in hierarchy.values:
+            # The label of unknown values is that of the root: it covers every other in the set.
+            root = hierarchy.labels[hierarchy.leaf_node[hierarchy.values.index(UNKNOWN)]]
+            counts = sizes.fill_null(0).to_numpy(zero_copy_only=False)
+            place = np.repeat(np.arange(len(sets)), counts)
+            unknown = pc.equal(pc.list_flatten(sets), root).fill_null(False)
+            leaves[place[unknown.to_numpy(zero_copy_only=False)]] = self.leaves_below(
+                pa.array([root])
+            )
+        return leaves
+
 
 Encoding = Number | Category
 

@@ -304,6 +304,46 @@ def test_leaves_below_labels():
     assert encoding.leaves_below(pa.chunked_array([], pa.string())).tolist() == []
 
 
+def test_leaves_of_sets():
+    sets = pa.array([["a"], ["f", "a", "c"], [None], None, ["*"], ["a", "*"], ["b"]])
+    unknown = category(from_tree(TREE).with_unknown().with_missing())
+    assert unknown.leaves_of_sets(sets).tolist() == [1, 3, 1, 8, 8, 8, 1]
+    assert unknown.leaves_of_sets(sets[3:6]).tolist() == [8, 8, 8]
+    assert unknown.leaves_of_sets(pa.chunked_array([], sets.type)).tolist() == []
+    known = category(from_tree(TREE).with_missing())
+    assert known.leaves_of_sets(sets[:4]).tolist() == [1, 3, 1, 7]
+
+
+def test_leaves_of_sets_where_a_named_root_is_not_the_top():
+    # whoever reads "ANY" knows that the value is not missing
+    encoding = category(from_tree({"ANY": ["a", "b"]}).with_unknown().with_missing())
+    sets = pa.array([["ANY"], ["a", "ANY"], ["a", "b"], None, [None]])
+    assert encoding.leaves_of_sets(sets).tolist() == [3, 3, 2, 4, 1]
+
+
+@given(st.data())
+def test_sets_leave_as_many_leaves_as_their_labels_cover(data):
+    hierarchy = from_tree(TREE)
+    for grown in data.draw(st.sampled_from([[], ["unknown"], ["missing"], ["unknown", "missing"]])):
+        hierarchy = hierarchy.with_unknown() if grown == "unknown" else hierarchy.with_missing()
+    encoding = category(hierarchy)
+    texts = [label for label in encoding.value_labels() if label is not None]
+    values = st.lists(st.sampled_from(texts), min_size=1, unique=True)
+    sets = data.draw(st.lists(st.one_of(st.none(), st.just([None]), values)))
+
+    def covered(told: list[str | None] | None) -> int:
+        if told is None:
+            return hierarchy.leaves
+        nodes = [hierarchy.labels.index(label) for label in told]
+        spans = [range(hierarchy.first_leaf[i], hierarchy.last_leaf[i] + 1) for i in nodes]
+        return len({leaf for span in spans for leaf in span})
+
+    # no leaf misses where there is none for it
+    sets = [told for told in sets if told != [None] or None in hierarchy.values]
+    found = encoding.leaves_of_sets(pa.array(sets, pa.list_(pa.string())))
+    assert found.tolist() == [covered(told) for told in sets]
+
+
 def test_leaves_below_where_a_named_root_is_not_the_top():
     encoding = category(from_tree({"ANY": ["a", "b"]}).with_unknown().with_missing())
     assert encoding.leaves_below(pa.array(["ANY", "*", "a", None])).tolist() == [3, 4, 1, 1]

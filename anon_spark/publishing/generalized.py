@@ -152,8 +152,7 @@ class Generalized:
             penalty[missing.is_null().to_numpy(zero_copy_only=False)] = 1.0
             return penalty
         if self.category == "set":
-            sizes = pc.list_value_length(read[name]).fill_null(int(encoding.extent))
-            leaves = sizes.to_numpy(zero_copy_only=False)
+            leaves = encoding.leaves_of_sets(read[name])
         else:
             leaves = encoding.leaves_below(read[name])
         penalty = leaves / encoding.extent

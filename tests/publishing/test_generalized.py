@@ -218,6 +218,21 @@ def test_penalties_of_categories(form, told):
     assert form.penalties(encoding, read, "literal") * 6 == pytest.approx([1, 2, 3, 6, 1])
 
 
+@pytest.mark.parametrize("leaf_penalty", ["zero", "literal"])
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [(Generalized(), ["*", "*"]), (Generalized(category="set"), [["Oslo", "*"], ["*"]])],
+    ids=["ancestor", "set"],
+)
+def test_unknown_values_are_published_as_anything_and_cost_all(form, told, leaf_penalty):
+    encoding = category(from_tree(TREE).with_unknown())
+    column = pa.array(["elsewhere", "nowhere", "elsewhere", "Oslo"])
+    staged = stage(form, encoding, column, [0, 0, 1, 1])
+    assert staged == [told]
+    read = pa.RecordBatch.from_pydict({"a": told})
+    assert form.penalties(encoding, read, leaf_penalty).tolist() == [1.0, 1.0]
+
+
 def test_an_attribute_of_one_value_costs_nothing():
     encoding = category(from_tree(["only"]))
     read = pa.RecordBatch.from_pydict({"a": ["only", "only"]})
