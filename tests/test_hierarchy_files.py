@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anon_spark.datasets.adult import hierarchy_path
 from anon_spark.errors import SpecError
 from anon_spark.hierarchy_files import from_paths, from_tree, read_csv, read_tree
-
-SHARED = Path(__file__).parents[2] / "shared"
-ADULT = SHARED / "data" / "adult"
 
 
 def chain(tree, value):
@@ -46,7 +44,7 @@ def problems(build, *args, **kwargs):
     ],
 )
 def test_adult(name, leaves, nodes, height):
-    path = ADULT / f"adult_hierarchy_{name}.csv"
+    path = Path(hierarchy_path(name))
     tree = read_csv(path)
     assert (tree.leaves, len(tree.labels), tree.height) == (leaves, nodes, height)
     rows = [line.split(";") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -65,7 +63,7 @@ def test_adult(name, leaves, nodes, height):
 
 
 def test_adult_ancestors():
-    tree = read_csv(ADULT / "adult_hierarchy_age.csv")
+    tree = read_csv(hierarchy_path("age"))
     code = {value: index for index, value in enumerate(tree.values)}
     lo, hi = (
         [code[value] for value in ages]
