@@ -1,19 +1,18 @@
-"""The tree itself: structure, ancestors, sizes, added leaves, fingerprints."""
+"""The tree itself: structure, ancestors, sizes, fingerprints."""
 
 import math
-import pickle
 import random
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from hierarchy_examples import SCHOOLS, assert_sound, trees
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anon_spark.errors import SpecError
-from anon_spark.hierarchy import UNKNOWN, Hierarchy, from_levels, run_starts, text_of
+from anon_spark.hierarchy import Hierarchy, from_levels, run_starts, text_of
 from anon_spark.hierarchy_builders import (
     DATE_LEVELS,
     date_hierarchy,
@@ -21,33 +20,7 @@ from anon_spark.hierarchy_builders import (
     interval_hierarchy,
     prefix_hierarchy,
 )
-from anon_spark.hierarchy_files import from_paths, from_tree
-
-SCHOOLS = from_paths(
-    [
-        ["Bachelors", "Undergraduate", "Higher", "*"],
-        ["11th", "Secondary", "*"],
-        ["Masters", "Graduate", "Higher", "*"],
-        ["Doctorate", "Graduate", "Higher", "*"],
-        ["12th", "Secondary", "*"],
-    ]
-)
-
-
-@st.composite
-def trees(draw: st.DrawFn) -> Hierarchy:
-    """Random trees by hand: every node picks a parent among the nodes before it."""
-    count = draw(st.integers(2, 40))
-    above = [draw(st.integers(0, node - 1)) for node in range(1, count)]
-    groups = set(above)
-    paths = []
-    for leaf in set(range(count)) - groups:
-        path = [leaf]
-        while path[-1]:
-            path.append(above[path[-1] - 1])
-        paths.append([f"n{node}" for node in path])
-    return from_paths(draw(st.permutations(paths)))
-
+from anon_spark.hierarchy_files import from_tree
 
 NUMBERS = st.one_of(
     st.lists(st.integers(-(2**70), 2**70), unique=True, max_size=30),
@@ -96,46 +69,6 @@ def data_hierarchies(draw: st.DrawFn) -> tuple[Hierarchy, Hierarchy]:
     return build(values), build(draw(st.permutations(values)))
 
 
-def assert_sound(tree: Hierarchy) -> None:
-    """Every promise of the class, checked node by node."""
-    count = len(tree.labels)
-    assert len(tree.values) == tree.leaves
-    for array in (tree.parent, tree.first_leaf, tree.last_leaf, tree.leaf_node):
-        assert array.dtype == np.int32
-    assert len(tree.parent) == len(tree.first_leaf) == len(tree.last_leaf) == count
-    assert tree.parent[0] == -1
-    assert (tree.first_leaf[0], tree.last_leaf[0]) == (0, tree.leaves - 1)
-    children: dict[int, list[int]] = {node: [] for node in range(count)}
-    for node in range(1, count):
-        assert 0 <= tree.parent[node] < node
-        children[int(tree.parent[node])].append(node)
-
-    visited: list[int] = []
-
-    def visit(node: int) -> None:
-        visited.append(node)
-        for child in children[node]:
-            visit(child)
-
-    visit(0)
-    assert visited == list(range(count))  # pre-order
-    for node in range(1, count):
-        assert len(children[node]) != 1
-        if not children[node]:
-            code = tree.first_leaf[node]
-            assert tree.last_leaf[node] == code
-            assert tree.leaf_node[code] == node
-    for node in range(count):
-        if below := children[node]:
-            # The children's intervals are neighbours and fill the parent's.
-            assert tree.first_leaf[below[0]] == tree.first_leaf[node]
-            assert tree.last_leaf[below[-1]] == tree.last_leaf[node]
-            for left, right in pairwise(below):
-                assert tree.last_leaf[left] + 1 == tree.first_leaf[right]
-    assert list(tree.leaf_node) == [node for node in range(1, count) if not children[node]]
-    assert bool(children[0]) == (tree.leaves > 0)
-
-
 def ancestors(tree: Hierarchy, code: int) -> list[int]:
     node, chain = int(tree.leaf_node[code]), []
     while node >= 0:
@@ -170,21 +103,6 @@ def test_hierarchies_from_values_are_sound_and_do_not_depend_on_the_order(both):
     assert list(map(repr, tree.values)) == list(map(repr, again.values))  # NaN is not NaN
     assert len(set(tree.labels)) == len(tree.labels)
     assert [tree.labels[node] for node in tree.leaf_node] == [text_of(v) for v in tree.values]
-
-
-@given(trees(), st.booleans(), st.booleans())
-def test_added_leaves_are_last_and_sound(tree, unknown, missing):
-    grown = tree.with_unknown() if unknown else tree
-    grown = grown.with_missing() if missing else grown
-    assert_sound(grown)
-    added = ([UNKNOWN] if unknown else []) + ([None] if missing else [])
-    assert grown.values == (*tree.values, *added)
-    # The old leaves keep their codes, labels and ancestors.
-    for lo in range(tree.leaves):
-        node = grown.ancestor(lo, tree.leaves - 1)
-        assert grown.labels[node] == tree.labels[tree.ancestor(lo, tree.leaves - 1)]
-    if missing:
-        assert grown.labels[grown.ancestor(0, grown.leaves - 1)] == "*"
 
 
 def test_structure_of_a_small_tree():
@@ -239,67 +157,12 @@ def test_a_million_intervals():
     assert np.array_equal(last, lo // size * size + size - 1)
 
 
-def test_missing_hangs_under_a_star():
-    tree = SCHOOLS.with_missing()
-    assert tree.labels == (*SCHOOLS.labels, None)
-    assert tree.parent[-1] == 0
-    assert tree.values[5] is None
-    assert tree.labels[tree.ancestor(4, 5)] == "*"
-    assert tree.ancestor(5, 5) == 9
-
-
-def test_missing_gets_a_star_above_a_root_with_a_name():
-    tree = from_tree({"Europe": ["DE", "FR"]}).with_missing()
-    assert tree.labels == ("*", "Europe", "DE", "FR", None)
-    assert list(tree.parent) == [-1, 0, 1, 1, 0]
-    assert list(tree.first_leaf) == [0, 0, 0, 1, 2]
-    assert list(tree.last_leaf) == [2, 1, 0, 1, 2]
-    assert tree.labels[tree.ancestor(0, 1)] == "Europe"
-    assert tree.height == 2
-
-
-def test_missing_beside_one_leaf_leaves_no_chain():
-    tree = from_tree({"Europe": ["DE"]}).with_missing()
-    assert_sound(tree)
-    assert tree.labels == ("*", "DE", None)
-
-
-def test_unknown_bears_the_label_of_the_root():
-    tree = from_tree({"Europe": ["DE", "FR"]}).with_unknown()
-    assert tree.labels == ("Europe", "DE", "FR", "Europe")
-    assert tree.values == ("DE", "FR", UNKNOWN)
-    assert list(tree.leaf_node) == [1, 2, 3]
-    assert tree.ancestor(1, 2) == 0
-
-
-def test_leaves_are_added_once():
-    with pytest.raises(ValueError, match="missing value already"):
-        SCHOOLS.with_missing().with_unknown().with_missing()
-    with pytest.raises(ValueError, match="unknown values already"):
-        SCHOOLS.with_unknown().with_missing().with_unknown()
-
-
-def test_no_values_then_a_missing_one():
-    tree = flat_hierarchy([])
-    assert_sound(tree)
-    assert (tree.leaves, tree.height, tree.size(0)) == (0, 0, 0)
-    tree = tree.with_missing()
-    assert_sound(tree)
-    assert tree.labels == ("*", None)
-
-
 def test_one_leaf():
     tree = flat_hierarchy([7])
     assert_sound(tree)
     assert tree.labels == ("*", "7")
     assert tree.ancestor(0, 0) == 1
     assert tree.height == 1
-
-
-def test_unknown_survives_pickling():
-    tree = pickle.loads(pickle.dumps(SCHOOLS.with_unknown()))
-    assert tree.values[-1] is UNKNOWN
-    assert tree.fingerprint() == SCHOOLS.with_unknown().fingerprint()
 
 
 def test_fingerprints_differ_where_labels_or_structure_do():
