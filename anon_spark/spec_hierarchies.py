@@ -263,8 +263,3 @@ class HierarchySpec(Part):
     def kind(self) -> str:
         """Which of the five kinds it is."""
         return next(name for name in KINDS if getattr(self, name) is not None)
-
-
-_DEEPEST = 100
-_OPEN = {".inf": math.inf, "-.inf": -math.inf}
-KINDS = ("file", "tree", "intervals", "prefix", "dates")
