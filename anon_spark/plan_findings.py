@@ -16,7 +16,7 @@ from anon_spark.columns import Columns
 from anon_spark.encoding import Category, Encoding
 from anon_spark.profiling import hashable
 from anon_spark.spec import ReleaseSpec
-from anon_spark.wording import path_text
+from anon_spark.spec.wording import path_text
 
 _MANY_NULLS = 0.1
 _MUCH_LOSS = 0.5

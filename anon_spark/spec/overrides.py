@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from anon_spark.errors import SpecError
-from anon_spark.strict_yaml import parse, scalar
-from anon_spark.wording import path_text
+from anon_spark.spec.strict_yaml import parse, scalar
+from anon_spark.spec.wording import path_text
 
 _SEGMENT = re.compile(r'(?:"((?:[^"]|"")*)"|([^".=][^.=]*))([.=])', re.DOTALL)
 

@@ -25,7 +25,7 @@ from anon_spark.spec import (
     read_spec,
 )
 
-CONF = Path(__file__).parent.parent / "conf"
+CONF = Path(__file__).parents[2] / "conf"
 
 
 def test_the_spec_of_the_readme(tmp_path: Path) -> None:

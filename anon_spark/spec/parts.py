@@ -15,9 +15,9 @@ from pydantic import (
     model_validator,
 )
 
-from anon_spark.spec_hierarchies import HierarchySpec
-from anon_spark.spec_problems import Location, Part, mistake
-from anon_spark.wording import nearest, shown
+from anon_spark.spec.hierarchies import HierarchySpec
+from anon_spark.spec.problems import Location, Part, mistake
+from anon_spark.spec.wording import nearest, shown
 
 Role = Literal["identifier", "person", "quasi_identifier", "sensitive", "insensitive"]
 

@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from anon_spark.errors import SpecError
-from anon_spark.strict_yaml import scalar
-from anon_spark.wording import nearest, path_text, shown
+from anon_spark.spec.strict_yaml import scalar
+from anon_spark.spec.wording import nearest, path_text, shown
 
 # Values that no message may repeat: the seed undoes a release, options may hold passwords.
 _SECRET = (("seed",), ("source", "options"), ("options",))

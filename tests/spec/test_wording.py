@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anon_spark.wording import nearest, path_text, shown
+from anon_spark.spec.wording import nearest, path_text, shown
 
 
 @pytest.mark.parametrize(

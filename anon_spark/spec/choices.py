@@ -15,8 +15,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from anon_spark.spec_problems import mistake, mistakes, quotes_remedy
-from anon_spark.wording import nearest, shown
+from anon_spark.spec.problems import mistake, mistakes, quotes_remedy
+from anon_spark.spec.wording import nearest, shown
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

@@ -22,7 +22,7 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from anon_spark.errors import SpecError
-from anon_spark.wording import path_text, shown, shown_path
+from anon_spark.spec.wording import path_text, shown, shown_path
 
 _NULL = {"", "~", "null", "Null", "NULL"}
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

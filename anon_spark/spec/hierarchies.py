@@ -21,8 +21,8 @@ from pydantic import (
 
 from anon_spark.errors import SpecError
 from anon_spark.hierarchy_files import from_tree
-from anon_spark.spec_problems import Location, Part, mistake, mistakes
-from anon_spark.wording import shown
+from anon_spark.spec.problems import Location, Part, mistake, mistakes
+from anon_spark.spec.wording import shown
 
 DateLevel = Literal["day", "month", "quarter", "year", "decade"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anon_spark.errors import SpecError
-from anon_spark.strict_yaml import load, parse, scalar
+from anon_spark.spec.strict_yaml import load, parse, scalar
 
 
 def value_of(text: str) -> object:

@@ -1,9 +1,4 @@
-"""What a user asks for: the spec of a release, read from YAML or built in Python.
-
-A spec is checked as a whole: every mistake becomes one line that names the field, the value and the
-remedy, and all of them are reported together. Neither the seed nor reader options are ever
-repeated in a message.
-"""
+"""The spec as a whole: its fields, the rules between them, and how it is read from a file."""
 
 import os.path
 import re
@@ -21,25 +16,12 @@ from pydantic import (
 )
 
 from anon_spark.errors import SpecError
-from anon_spark.spec_choices import FORM, METHOD, METRIC, PRIVACY, chosen, parameters
-from anon_spark.spec_hierarchies import HierarchySpec, IntervalsSpec, PrefixSpec
-from anon_spark.spec_overrides import apply_overrides
-from anon_spark.spec_parts import ROLES, AttributeSpec, Role, SourceSpec, Text
-from anon_spark.spec_problems import Location, Part, mistake
-from anon_spark.strict_yaml import load
-from anon_spark.wording import path_text, shown, shown_path
-
-__all__ = [
-    "AttributeSpec",
-    "HierarchySpec",
-    "IntervalsSpec",
-    "PrefixSpec",
-    "ReleaseSpec",
-    "ReleaseTarget",
-    "Role",
-    "SourceSpec",
-    "read_spec",
-]
+from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, parameters
+from anon_spark.spec.overrides import apply_overrides
+from anon_spark.spec.parts import ROLES, AttributeSpec, Role, SourceSpec, Text
+from anon_spark.spec.problems import Location, Part, mistake
+from anon_spark.spec.strict_yaml import load
+from anon_spark.spec.wording import path_text, shown, shown_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
