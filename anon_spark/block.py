@@ -54,7 +54,7 @@ class Block:
     extent: NDArray[np.float64]
     hierarchies: tuple[Hierarchy | None, ...]
     sensitive: NDArray[np.int32]
-    person: NDArray[np.int64] | None = None
+    person: NDArray[np.int64] | NDArray[np.int32] | None = None
 
     @property
     def rows(self) -> int:

@@ -121,6 +121,19 @@ def sort_by(keys: np.ndarray) -> np.ndarray:  # pragma: no cover - compiled
 
 
 @kernel
+def ranks(keys: np.ndarray) -> np.ndarray:  # pragma: no cover - compiled
+    """The ranks 0, 1, ... of keys among the distinct ones, shape (n,); keys as in `sort_by`."""
+    order = sort_by(keys)
+    rank = np.empty(len(keys), np.int32)
+    found = np.int32(0)
+    for i in range(len(keys)):
+        if i > 0 and keys[order[i]] != keys[order[i - 1]]:
+            found += np.int32(1)
+        rank[order[i]] = found
+    return rank
+
+
+@kernel
 def count_sort(
     labels: np.ndarray, m: int
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled

@@ -20,7 +20,7 @@ from anon_spark.privacy import Requirement
 from anon_spark.publishing import PublicationForm
 from anon_spark.publishing.classes import arrange, distinct
 from anon_spark.routing import PERSON, Router
-from anon_spark.row_order import MISSING, mix_into, row_keys, sort_by
+from anon_spark.row_order import MISSING, mix_into, ranks, row_keys, sort_by
 from anon_spark.secret import Secret
 from anon_spark.worker_process import settle
 
@@ -84,10 +84,9 @@ class LocalJob:
         # an order by content: neither what is grouped nor what is written depends on arrival
         order = sort_by(keys)
         codes = np.take(codes, order, axis=0)
-        person = pseudonyms = None
+        person = None
         if tokens is not None:
-            missing = table[PERSON].is_null().to_numpy()[order]
-            person, pseudonyms = self._persons(tokens[order], missing)
+            person = self._persons(tokens[order], table[PERSON].is_null().to_numpy()[order])
         block = Block(
             qi=codes,
             weight=np.array([e.weight for e in encodings]),
@@ -96,19 +95,17 @@ class LocalJob:
             sensitive=np.empty((len(codes), 0), np.int32),
             person=person,
         )
-        count = len(codes) if pseudonyms is None else len(pseudonyms)
+        count = len(codes) if person is None else int(person.max()) + 1
         if not self.requirement.eligible(len(codes), count):
             raise RequirementError(f"partition {partition} cannot meet the requirement by itself")
         rng = self.secret.generator(f"grouping {partition}")
         classes = arrange(self.method.group(block, self.requirement, rng), codes)
         codes, order = np.take(codes, classes.order, axis=0), order[classes.order]
         listed = None
-        if person is not None and pseudonyms is not None:
+        if person is not None:
             who = person[classes.order]
             starts, places = distinct(classes.starts, who, self.most_persons)
-            listed = pa.ListArray.from_arrays(
-                pa.array(starts, pa.int32()), pa.array(pseudonyms[who[places]])
-            )
+            listed = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(who[places]))
         rows = pa.array(order)
         arrays: list[pa.Array] = []
         for axis, encoding in enumerate(encodings):
@@ -126,25 +123,18 @@ class LocalJob:
     def _key(self, purpose: str) -> int:
         return int.from_bytes(self.secret.key(purpose)[:8])
 
-    def _persons(
-        self, tokens: NDArray[np.uint64], missing: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Codes 0..p-1 of the persons of n rows, shape (n,), and their pseudonyms, shape (p,).
+    def _persons(self, tokens: NDArray[np.uint64], missing: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Codes 0..p-1 of the persons of n rows, shape (n,); each missing person is one of its own.
 
-        Every missing person is a person of its own. Pseudonyms are for this partition: the place of
-        the person in an order that only the secret tells.
+        The codes are pseudonyms as well: places in an order of this partition's persons that only
+        the secret tells.
         """
-        found = pa.array(tokens[~missing]).dictionary_encode()
-        known = found.dictionary.to_numpy()
-        person = np.empty(len(tokens), np.int64)
-        person[~missing] = found.indices.to_numpy()
-        person[missing] = len(known) + np.arange(missing.sum())
-        keys = np.full(len(known) + int(missing.sum()), self._key("persons"), np.uint64)
-        mix_into(keys, np.concatenate([known, np.arange(missing.sum(), dtype=np.uint64)]))
-        keys[len(known) :] ^= np.uint64(MISSING)
-        pseudonyms = np.empty(len(keys), np.int32)
-        pseudonyms[sort_by(keys)] = np.arange(len(keys), dtype=np.int32)
-        return person, pseudonyms
+        keys = np.full(len(tokens), self._key("persons"), np.uint64)
+        mix_into(keys, tokens)
+        alone = np.arange(np.count_nonzero(missing), dtype=np.uint64)
+        mix_into(alone, np.full(len(alone), MISSING, np.uint64))
+        keys[missing] = alone
+        return ranks(keys)
 
 
 def _tokens(column: pa.ChunkedArray) -> NDArray[np.uint64]:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from release_examples import spec_for
@@ -20,7 +18,7 @@ from anon_spark import prepartition
 from anon_spark.errors import RequirementError
 from anon_spark.packing import unpack
 from anon_spark.preparation import Prepared, prepare
-from anon_spark.prepartition import Sample, default_partition_rows, draw_sample
+from anon_spark.prepartition import default_partition_rows
 
 QI = "quasi_identifier"
 
@@ -38,13 +36,13 @@ class Parts:
         rows: Rows of every partition.
         persons: Persons of every partition.
         told: How many rows the prepartition says that each has.
-        shared: How many combinations of quasi-identifiers are in several partitions.
+        shared: The partitions of every combination of quasi-identifiers that is in several.
     """
 
     rows: list[int]
     persons: list[int]
     told: list[int]
-    shared: int
+    shared: dict[str, list[int]]
 
 
 def parts_of(ready: Prepared) -> Parts:
@@ -85,7 +83,7 @@ def parts_of(ready: Prepared) -> Parts:
     of_key: dict[str, set[int]] = {}
     for key, part in zip(texts(routed.select(names)), number.tolist(), strict=True):
         of_key.setdefault(key, set()).add(part)
-    shared = sum(len(parts) > 1 for parts in of_key.values())
+    shared = {key: sorted(parts) for key, parts in of_key.items() if len(parts) > 1}
     return Parts(rows, [len(persons) for persons in who], list(cut.rows), shared)
 
 
@@ -124,84 +122,6 @@ def test_rows_per_partition_follow_from_the_number_of_columns():
     assert default_partition_rows(10_000) == 20_000
 
 
-# what a sample tells
-
-
-@pytest.mark.parametrize(
-    ("weights", "most", "copies"),
-    [
-        ([1, 3, 96], 1_000, [1, 3, 96]),
-        ([1, 3, 96], 100, [1, 3, 96]),
-        # in proportion, and none is lost
-        ([1, 4, 95], 50, [1, 2, 48]),
-        ([100, 300, 600], 10, [1, 3, 6]),
-        ([], 10, []),
-    ],
-)
-def test_copies_of_the_rows_of_a_sample(weights, most, copies):
-    sample = Sample(pa.table({"c0": weights}), np.array(weights, np.int64), 0.5)
-    assert sample.copies(most).tolist() == copies
-
-
-@st.composite
-def sampled(draw: st.DrawFn) -> tuple[Sample, np.ndarray, int]:
-    """Distinct rows with persons, some missing, the leaf of each, and the number of leaves."""
-    n, leaves = draw(st.integers(1, 25)), draw(st.integers(1, 4))
-    tokens = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1]))
-    person = draw(st.lists(tokens, min_size=n, max_size=n))
-    weights = draw(st.lists(st.integers(1, 5), min_size=n, max_size=n))
-    leaf = draw(st.lists(st.integers(0, leaves - 1), min_size=n, max_size=n))
-    table = pa.table({"person": pa.array(person, pa.int64())})
-    share = draw(st.sampled_from([1.0, 0.5, 0.1]))
-    return Sample(table, np.array(weights), share), np.array(leaf, np.int32), leaves
-
-
-@given(sampled(), st.booleans(), st.data())
-def test_what_leaves_hold_by_a_sample(drawn, persons, data):
-    sample, leaf, leaves = drawn
-    held = prepartition._held_by_sample(sample, leaf, leaves, persons=persons)
-    rows = list(zip(leaf.tolist(), sample.weights.tolist(), strict=True))
-    surely = [sum(weight for at, weight in rows if at == part) for part in range(leaves)]
-    assert held.least_rows.tolist() == surely
-    assert held.rows.tolist() == pytest.approx([r / sample.share for r in surely], abs=0.5)
-    parts = sorted(data.draw(st.sets(st.integers(0, leaves - 1), min_size=1)))
-    who = sample.table["person"].to_pylist()
-    known = {token for token, (at, _) in zip(who, rows, strict=True) if at in parts}
-    alone = sum(
-        w for token, (at, w) in zip(who, rows, strict=True) if at in parts and token is None
-    )
-    # rows that name no person are persons of their own, all of them
-    expected = len(known - {None}) + alone if persons else sum(surely[part] for part in parts)
-    assert held.persons(parts) == expected
-
-
-@pytest.mark.spark
-def test_a_sample_grows_until_it_has_enough_distinct_rows(spark, tmp_path):
-    df = spark.range(20_000).selectExpr("id as a", "id % 50 as b", "id % 7 as who")
-    ready = prepared(df, {"a": QI, "b": QI, "who": "person"}, tmp_path, 2, 1_000)
-
-    def drawn(*names: str) -> Sample:
-        return draw_sample(ready.table, names, ready.row_hash, 20_000, 1_000)
-
-    few = drawn("c0", "c1")
-    assert few.share == 0.05
-    assert few.table.column_names[:2] == ["c0", "c1"]
-    assert few.weights.tolist() == [1] * few.table.num_rows
-    assert 850 < few.table.num_rows < 1_150
-    assert sorted(few.table["c0"].to_pylist()) == sorted(set(few.table["c0"].to_pylist()))
-    # 50 combinations are fewer than a quarter of what was wanted, however many rows bear them
-    all_rows = drawn("c1")
-    assert all_rows.share == 1.0
-    assert all_rows.weights.tolist() == [400] * 50
-    together = drawn("c1", "person")
-    assert together.share == 0.05
-    assert 850 < together.weights.sum() < 1_150
-    assert together.table.num_rows == len(set(texts(together.table.select(["c1", "person"]))))
-
-
-# partitions
-
-
 @pytest.mark.spark
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("persons", [False, True])
@@ -217,7 +137,7 @@ def test_a_sample_that_certifies_its_leaves_needs_no_count(spark, tmp_path, monk
     ready = prepared(df, attributes, tmp_path, 10, 2_500)
     parts = parts_of(ready)
     assert 16 <= len(parts.rows) <= 40
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert parts.told == sorted(parts.told, reverse=True)
     assert parts.told == pytest.approx(parts.rows, rel=0.5)
     assert sum(parts.told) == pytest.approx(40_000, rel=0.1)
@@ -254,7 +174,7 @@ def test_persons_and_not_rows_make_a_partition_eligible(spark, tmp_path, counted
     attributes = {"a": QI, "who": "person", "payload": "insensitive"}
     ready = prepared(df, attributes, tmp_path, 40, 2_000, null_person=null_person)
     parts = parts_of(ready)
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert len(parts.rows) > 10
     assert min(parts.persons) >= 40
     if busy == "nobody":  # the sample has more than enough of them
@@ -273,7 +193,7 @@ def test_few_persons_in_some_regions_are_found_by_the_count(spark, tmp_path, cou
     df = spark.range(12_000).selectExpr("int(pow(id / 12000.0, 3) * 1000) as a", f"{who} as who")
     parts = parts_of(prepared(df, {"a": QI, "who": "person"}, tmp_path, 40, 500))
     assert parts.told == parts.rows
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert len(parts.rows) > 3
     assert min(parts.persons) >= 40
 
@@ -286,7 +206,7 @@ def test_one_value_in_60_percent_of_the_rows_is_split_where_chunks_are_eligible(
     df = spark.range(10_000).selectExpr(a, "id as who", "id as payload")
     attributes = {"a": QI, "who": "person", "payload": "insensitive"}
     parts = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
-    assert parts.shared == 1
+    assert list(parts.shared) == ["(7,)"]
     assert max(parts.rows) < 2_000
     assert min(parts.persons) >= 50
     assert parts.told == parts.rows
@@ -298,7 +218,7 @@ def test_one_value_in_60_percent_of_the_rows_is_split_where_chunks_are_eligible(
     few = "case when id % 5 < 3 then if(id < 92, id, id % 5) else id end as who"
     df = spark.range(10_000).selectExpr(a, few, "id as payload")
     parts = parts_of(prepared(df, attributes, tmp_path, 50, 1_000))
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert parts.rows[0] >= 6_000
     assert parts.persons[0] >= 50
     assert len(parts.rows) > 2
@@ -312,14 +232,16 @@ def test_chunks_are_counted_beside_estimates(spark, tmp_path, counted):
     ready = prepared(df, {"a": QI, "payload": "insensitive"}, tmp_path, 5, 2_500)
     parts = parts_of(ready)
     assert counted == [len(parts.rows)]
-    assert parts.shared == 1
     # the count that tells the rows of chunks tells all others too
     assert parts.told == parts.rows
-    # of the value with half of the rows: some eight chunks, about equal, come first
-    chunks = -(-20_000 // parts.rows[0])
-    assert 7 <= chunks <= 10
-    assert sum(parts.rows[:chunks]) == pytest.approx(20_000, rel=0.05)
-    assert max(parts.rows[:chunks]) < 1.2 * min(parts.rows[:chunks])
+    # the value with half of the rows, and a few beside it, in chunks of about as many rows
+    assert list(parts.shared) == ["(7,)"]
+    (chunks,) = parts.shared.values()
+    assert chunks == list(range(len(chunks)))
+    assert 8 <= len(chunks) <= 10
+    sizes = [parts.rows[chunk] for chunk in chunks]
+    assert 20_000 <= sum(sizes) < 25_000
+    assert max(sizes) < 1.2 * min(sizes)
     assert max(parts.rows) <= 2 * 2_500
 
 
@@ -339,7 +261,7 @@ def test_many_persons_are_counted_one_by_one(spark, tmp_path, counted):
 def test_few_distinct_rows_in_a_large_table(spark, tmp_path):
     df = spark.range(60_000).selectExpr("id % 50 as a", "concat('v', id % 20) as b")
     parts = parts_of(prepared(df, {"a": QI, "b": QI}, tmp_path, 5, 3_000))
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert parts.told == parts.rows
     assert 20 <= len(parts.rows) <= 60
     assert max(parts.rows) <= 6_000
@@ -372,7 +294,7 @@ def test_every_type_is_routed_by_its_value(spark, tmp_path):
         "id": "insensitive",
     }
     parts = parts_of(prepared(df, attributes, tmp_path, 10, 40))
-    assert parts.shared == 0
+    assert parts.shared == {}
     assert len(parts.rows) >= 30
     assert min(parts.rows) >= 10
 

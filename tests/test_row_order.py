@@ -13,6 +13,7 @@ from anon_spark.row_order import (
     count_sort,
     has_words,
     mix_into,
+    ranks,
     row_keys,
     sort_by,
     words_of,
@@ -53,6 +54,14 @@ def test_sorting_by_keys(keys):
     order = sort_by(array)
     assert sorted(order.tolist()) == list(range(len(keys)))
     assert array[order].tolist() == sorted(keys)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(words, st.sampled_from([0, 1, MASK, 2**31])), max_size=60))
+def test_ranks_number_the_distinct_keys(keys):
+    distinct = sorted(set(keys))
+    found = ranks(np.array(keys, np.uint64))
+    assert found.tolist() == [distinct.index(key) for key in keys]
 
 
 def test_sorting_many_keys():
