@@ -36,7 +36,7 @@ class Prepartition:
 
     Args:
         router: Tells the partition of every row.
-        rows: Rows of every partition, the largest first; estimates where a sample was enough.
+        rows: Rows of every partition, about the largest first; estimates where a sample was enough.
     """
 
     router: Router
@@ -125,22 +125,25 @@ def prepartition(
         RequirementError: The whole table cannot meet the requirement.
     """
     counts = _Counts(packed, persons=persons)
-    tree, held = PartitionTree(Leaf(0), 1), None
+    tree, held, share = PartitionTree(Leaf(0), 1), None, 0.0
     if rows > partition_rows:
         parts = -(-rows // partition_rows)
         wanted = min(max(parts * SAMPLE_ROWS_PER_PARTITION, FEWEST_SAMPLE_ROWS), MOST_SAMPLE_ROWS)
         names = [e.column for e in encodings] + [PERSON] * persons
         sample = draw_sample(packed.plain, names, row_hash, rows, wanted)
-        codes, copies = sample.codes(encodings), sample.copies(2 * wanted)
+        codes, copies, share = sample.codes(encodings), sample.copies(2 * wanted), sample.share
         most = max(int(copies.sum() * partition_rows / rows), 1)
         tree = grow(codes, encodings, copies, most=most, least=max(most // 8, 1))
         held = _held_by_sample(sample, tree.place(codes), tree.leaves, persons=persons)
     router = Router(tuple(encodings), packed.slots, packed.untouched, tree)
     if tree.leaves == 1:
         held = _Held.whole(rows, counts.persons() if persons and rows else rows)
-    elif held is None or not all(
-        requirement.eligible(int(held.least_rows[leaf]), held.persons([leaf]))
-        for leaf in range(tree.leaves)
+    elif held is None or (
+        share < 1.0
+        and not all(
+            requirement.eligible(int(held.least_rows[leaf]), held.persons([leaf]))
+            for leaf in range(tree.leaves)
+        )
     ):
         held = counts.by(router, tree.leaves, requirement.least_rows)
 

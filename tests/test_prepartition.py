@@ -249,7 +249,7 @@ def test_chunks_are_counted_beside_estimates(spark, tmp_path, counted):
 @pytest.mark.usefixtures("small_samples")
 def test_many_persons_are_counted_one_by_one(spark, tmp_path, counted):
     # in a bitmap 10,000 persons would fall into some 8,600 bits
-    df = spark.range(40_000).selectExpr("id as a", "id as who")
+    df = spark.range(40_000).selectExpr("id as a", "concat('p', id) as who")
     parts = parts_of(prepared(df, {"a": QI, "who": "person"}, tmp_path, 9_000, 12_000))
     assert len(parts.rows) == 4
     assert min(parts.persons) >= 9_000
