@@ -7,12 +7,14 @@ and proved there, and becomes the latest release in one step.
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -127,9 +129,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             k=prepared.requirement.least_rows,
         )
         metrics = {name: METRICS[name].finalize(summary) for name in spec.metrics}
-        sizes = beside.submit(_write_sizes, df.sparkSession, staging, summary)
-        _write_metrics(df.sparkSession, staging, metrics)
-        sizes.result()
+        _write_figures(staging, metrics, summary)
         nonce = secrets.token_bytes(32)
         manifest = public_manifest(
             release_id,
@@ -172,23 +172,22 @@ def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Stagi
     return prepared.table.sparkSession.read.schema(staged_classes.SCHEMA).parquet(path)
 
 
-def _class_fields(prepared: Prepared) -> tuple[T.StructField, ...]:
+def _class_fields(prepared: Prepared) -> list[T.StructField]:
     form = prepared.spec.release.form
-    of_form = [
+    return [
         field
         for encoding, kind in zip(prepared.profile.encodings, prepared.types, strict=True)
         for field in form.staged_fields(encoding, kind)
     ]
-    return staged_classes.fields(of_form, persons=prepared.has_person)
 
 
 def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> DataFrame:
     """Writes the published table and reads it back, under internal names."""
     form, encodings = prepared.spec.release.form, prepared.profile.encodings
-    rows = staged_classes.rows_of(
-        staged, form.row_fields(encodings, prepared.types), prepared.untouched
-    )
-    rows = rows.select(*form.published(encodings), *[f.name for f in prepared.untouched])
+    untouched = [field.name for field in prepared.untouched]
+    fields = [*form.row_fields(encodings, prepared.types), *prepared.untouched]
+    rows = staged_classes.rows_of(staged, fields, untouched)
+    rows = rows.select(*form.published(encodings), *untouched)
     by_column = {e.column: e for e in encodings}
     internal: list[str] = []
     public: list[str] = []
@@ -223,12 +222,12 @@ def _examine_staged(
     spec, encodings = prepared.spec, prepared.profile.encodings
     form, by_persons = spec.release.form, None
     if prepared.has_person:
-        classes = staged_classes.classes_of(staged, _class_fields(prepared))
-        counted = (staged_classes.SIZE, staged_classes.PERSONS)
+        fields = [*_class_fields(prepared), staged_classes.SIZE]
+        evidence = staged_classes.classes_of(staged, fields).select(
+            *form.published(encodings), staged_classes.SIZE.name, staged_classes.PERSONS.name
+        )
         by_persons = verification.examine_persons(
-            classes.select(*form.published(encodings), *counted),
-            _published_names(prepared),
-            prepared.requirement,
+            evidence, _published_names(prepared), prepared.requirement
         )
     return by_persons, sum_penalties(staged, form, encodings, spec.leaf_penalty)
 
@@ -243,25 +242,31 @@ def _prove_rows(prepared: Prepared, proof: Proof) -> None:
         )
 
 
-def _write_metrics(spark: SparkSession, staging: Staging, metrics: dict[str, Any]) -> None:
+def _write_figures(staging: Staging, metrics: dict[str, Any], summary: Summary) -> None:
+    """Writes the metrics and the distribution of class sizes as two small Parquet files."""
     figures: list[tuple[str, str | None, float | None]] = []
     for metric, found in metrics.items():
         for figure, value in found.items():
             if isinstance(value, dict):
-                figures += [(f"{metric}", name, _float(v)) for name, v in value.items()]
+                figures += [(metric, name, _float(v)) for name, v in value.items()]
             else:
-                figures.append(
-                    (metric if figure == "value" else f"{metric}.{figure}", None, _float(value))
-                )
-    spark.createDataFrame(figures, "metric string, attribute string, value double").coalesce(
-        1
-    ).write.parquet(staging.path("metrics.parquet"))
+                name = metric if figure == "value" else f"{metric}.{figure}"
+                figures.append((name, None, _float(value)))
+    tables = {
+        "metrics": _columns(figures, metric=pa.string(), attribute=pa.string(), value=pa.float64()),
+        "class_sizes": _columns(list(summary.sizes.items()), size=pa.int64(), classes=pa.int64()),
+    }
+    for file, table in tables.items():
+        sink = pa.BufferOutputStream()
+        parquet.write_table(table, sink)
+        staging.write(f"{file}.parquet", sink.getvalue().to_pybytes())
 
 
-def _write_sizes(spark: SparkSession, staging: Staging, summary: Summary) -> None:
-    spark.createDataFrame(list(summary.sizes.items()), "size long, classes long").coalesce(
-        1
-    ).write.parquet(staging.path("class_sizes.parquet"))
+def _columns(rows: Sequence[tuple[Any, ...]], **kinds: pa.DataType) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return pa.table(
+        {name: pa.array(c, kind) for c, (name, kind) in zip(columns, kinds.items(), strict=True)}
+    )
 
 
 def _float(value: float | None) -> float | None:

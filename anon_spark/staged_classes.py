@@ -1,9 +1,10 @@
 """The private staging table: the classes of a release, from which all its tables are made.
 
-A row of it holds some ten thousand rows of the release as two binary values in Arrow's stream
-format: `classes`, what each class has in common, and `rows`, the columns that are published as they
-are. A class of very many rows is in several pieces. Spark keeps and moves such values as they are,
-where it would take nested columns apart and put them together again, value by value.
+A row of it holds some ten thousand rows of the release as three binary values in Arrow's stream
+format: `classes`, what each class has in common; `persons`, pseudonyms of the persons of each,
+where they are counted; and `rows`, the columns that are published as they are. A class of very many
+rows is in several pieces. Spark keeps and moves such values as they are, where it would take nested
+columns apart and put them together again, value by value.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,22 +17,16 @@ from pyspark.sql import types as T
 
 from anon_spark import arrow_stream
 
-SCHEMA = T.StructType(
-    [T.StructField("classes", T.BinaryType()), T.StructField("rows", T.BinaryType())]
-)
+SCHEMA = "classes binary, persons binary, rows binary"
 
-SIZE, PERSONS = "size", "persons"
-"""Columns of every class: its rows, and pseudonyms of its persons (null where a piece continues a
-class whose persons are listed elsewhere)."""
+SIZE = T.StructField("size", T.IntegerType())
+"""Rows of a class."""
+
+PERSONS = T.StructField("persons", T.ArrayType(T.IntegerType()))
+"""Pseudonyms of its persons; null where a piece continues a class that was begun before."""
 
 MOST_ROWS, MOST_BYTES = 65_536, 1 << 24
 """Of one row of the staging table."""
-
-
-def fields(of_form: Sequence[T.StructField], *, persons: bool) -> tuple[T.StructField, ...]:
-    """Fields of a class: those of the publication form, `SIZE` and, where counted, `PERSONS`."""
-    counted = (T.StructField(PERSONS, T.ArrayType(T.IntegerType())),) if persons else ()
-    return (*of_form, T.StructField(SIZE, T.IntegerType()), *counted)
 
 
 def pieces(
@@ -46,7 +41,7 @@ def pieces(
 
     Args:
         arrays: What the m classes have in common, each of length m.
-        names: Names of the columns in `classes`, `SIZE` and `PERSONS` included.
+        names: Names of these columns.
         starts: Where each class starts among the places, and n, shape (m + 1,).
         persons: Pseudonyms of the persons of every class, where they are counted.
         untouched: The columns of the rows, n rows.
@@ -59,55 +54,69 @@ def pieces(
     within = np.arange(len(of_class)) - np.repeat(np.cumsum(count) - count, count)
     begins = starts[of_class] + within * most
     ends = np.append(begins[1:], n)
-    arrays = [*arrays, pa.array(ends - begins, pa.int32())]
     if len(of_class) > len(count):
-        arrays[:-1] = [array.take(pa.array(of_class)) for array in arrays[:-1]]
-    if persons is not None:
-        arrays.append(persons.take(pa.array(of_class, mask=within > 0)))
-    classes = pa.RecordBatch.from_arrays(arrays, names=list(names))
+        arrays = [array.take(pa.array(of_class)) for array in arrays]
+        if persons is not None:
+            persons = persons.take(pa.array(of_class, mask=within > 0))
+    sizes = pa.array(ends - begins, pa.int32())
+    classes = pa.table([*arrays, sizes], names=[*names, SIZE.name])
+    listed = None if persons is None else pa.table({PERSONS.name: persons})
     # a new row of the staging table before the class that would make this one too long
     cuts = np.flatnonzero(np.diff(begins // most)) + 1
     for lo, hi in zip([0, *cuts], [*cuts, len(begins)], strict=True):
-        told = arrow_stream.written(pa.Table.from_batches([classes.slice(lo, hi - lo)]))
+        told = arrow_stream.written(classes.slice(lo, hi - lo))
+        who = None if listed is None else arrow_stream.written(listed.slice(lo, hi - lo))
         rows = None
         if untouched.num_columns:
             rows = arrow_stream.written(untouched.take(pa.array(order[begins[lo] : ends[hi - 1]])))
         yield pa.RecordBatch.from_arrays(
-            [pa.array([told], pa.binary()), pa.array([rows], pa.binary())], ["classes", "rows"]
+            [pa.array([value], pa.binary()) for value in (told, who, rows)],
+            names=["classes", "persons", "rows"],
         )
 
 
 def classes_of(staged: DataFrame, wanted: Sequence[T.StructField]) -> DataFrame:
-    """The classes, a row each (or several for a class in pieces), with the wanted fields."""
+    """The wanted fields of the classes, and `PERSONS`; a row each, or one for every piece."""
     names = [field.name for field in wanted]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for value in batch["classes"]:
-                yield from arrow_stream.read(value).select(names).to_batches()
+            for told, who in zip(batch["classes"], batch["persons"], strict=True):
+                columns = [*arrow_stream.read(told).select(names).columns]
+                columns += arrow_stream.read(who).columns
+                yield from pa.table(columns, names=[*names, PERSONS.name]).to_batches()
 
-    return staged.select("classes").mapInArrow(read, T.StructType(list(wanted)))
+    schema = T.StructType([*wanted, PERSONS])
+    return staged.select("classes", "persons").mapInArrow(read, schema)
 
 
 def rows_of(
-    staged: DataFrame, wanted: Sequence[T.StructField], untouched: Sequence[T.StructField]
+    staged: DataFrame, wanted: Sequence[T.StructField], untouched: Sequence[str]
 ) -> DataFrame:
-    """The rows of the release: the wanted fields of their classes, and the untouched columns."""
-    names = [field.name for field in wanted]
+    """The rows of the release.
+
+    Args:
+        staged: The staging table.
+        wanted: The columns of the result: fields of the classes, and untouched columns.
+        untouched: Which of them are untouched columns.
+    """
+    names = [field.name for field in wanted if field.name not in untouched]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for value, rows in zip(batch["classes"], batch["rows"], strict=True):
-                classes = arrow_stream.read(value)
-                sizes = classes[SIZE].to_numpy()
+            for told, rows in zip(batch["classes"], batch["rows"], strict=True):
+                classes = arrow_stream.read(told)
+                sizes = classes[SIZE.name].to_numpy()
                 of_class = pa.array(np.repeat(np.arange(len(sizes)), sizes))
-                columns = classes.select(names).take(of_class).columns
+                found = dict(zip(names, classes.select(names).take(of_class).columns, strict=True))
                 if rows.is_valid:
-                    columns += arrow_stream.read(rows).columns
-                yield from pa.Table.from_arrays(columns, names=schema.fieldNames()).to_batches()
+                    told_of_rows = arrow_stream.read(rows)
+                    found.update({name: told_of_rows[name] for name in untouched})
+                yield from pa.table(
+                    {field.name: found[field.name] for field in wanted}
+                ).to_batches()
 
-    schema = T.StructType([*wanted, *untouched])
-    return staged.mapInArrow(read, schema)
+    return staged.select("classes", "rows").mapInArrow(read, T.StructType(list(wanted)))
 
 
 def map_classes(

@@ -225,14 +225,18 @@ class Staging:
         """Where Spark is to write ``name``; the empty name is the staged release as a whole."""
         return self._store.spark_path(self._place(name, private=private))
 
-    def write_text(self, name: str, text: str, *, private: bool = False) -> None:
-        """Writes a UTF-8 file, replacing one of that name.
+    def write(self, name: str, content: bytes, *, private: bool = False) -> None:
+        """Writes a file, replacing one of that name.
 
         Raises:
             DataError: If it cannot be written.
         """
         with reported(self._shown):
-            self._store.write_text(self._place(name, private=private), text, private=private)
+            self._store.write(self._place(name, private=private), content, private=private)
+
+    def write_text(self, name: str, text: str, *, private: bool = False) -> None:
+        """Writes a UTF-8 file, replacing one of that name; errors as those of `write`."""
+        self.write(name, text.encode(), private=private)
 
     def read_text(self, name: str, *, private: bool = False) -> str:
         """The text of a staged file.

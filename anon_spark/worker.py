@@ -31,7 +31,7 @@ class LocalJob:
 
     Args:
         router: Reads the rows of a partition.
-        fields: Columns of a class, as `staged_classes.fields` gives them.
+        fields: Names of what the publication form stages of a class.
         requirement: What every class has to satisfy.
         method: The local algorithm.
         form: The publication form.

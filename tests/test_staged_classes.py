@@ -26,7 +26,7 @@ def staged_batches(*, untouched: bool = True) -> list[pa.RecordBatch]:
     return list(
         staged_classes.pieces(
             [pa.array([10, None, 30, 40], pa.int32()), pa.array(["a", "b", None, "d"])],
-            ["c0_lo", "c1", "size", "persons"],
+            ["c0_lo", "c1"],
             starts,
             pa.array([[1, 2], [3], [4, 5], [6]], pa.list_(pa.int32())),
             rows if untouched else rows.select([]),
@@ -53,18 +53,18 @@ def test_classes_and_rows_come_back(spark, monkeypatch, most):
     monkeypatch.setattr(staged_classes, "MOST_ROWS", most)
     table = staged(spark)
     assert table.count() == (1 if most > 5 else 4)
-    fields = staged_classes.fields([LOW, LABEL], persons=True)
+    fields = [LOW, LABEL, staged_classes.SIZE]
     found = [tuple(row) for row in staged_classes.classes_of(table, fields).collect()]
     if most > 5:
         assert found == CLASSES
     else:  # the class of twelve is in pieces, and its persons are listed with the first
         pieces = [(30, None, 5, [4, 5]), (30, None, 5, None), (30, None, 2, None)]
         assert found == [*CLASSES[:2], *pieces, CLASSES[3]]
-    rows = staged_classes.rows_of(table, [LABEL], [NOTE, TIMES])
-    assert rows.columns == ["c1", "c2", "c3"]
+    rows = staged_classes.rows_of(table, [NOTE, LABEL, TIMES], ["c2", "c3"])
+    assert rows.columns == ["c2", "c1", "c3"]
     told = [label for (_, label, size, _) in CLASSES for _ in range(size)]
     assert [tuple(row) for row in rows.collect()] == [
-        (label, f"n{19 - i}", [19 - i, None]) for i, label in enumerate(told)
+        (f"n{19 - i}", label, [19 - i, None]) for i, label in enumerate(told)
     ]
 
 
@@ -101,4 +101,6 @@ def test_pieces_hold_every_row_once(monkeypatch, size):
     for class_ in classes:
         by_class[class_["c0_lo"]] = by_class.get(class_["c0_lo"], 0) + class_["size"]
     assert list(by_class.values()) == SIZES
-    assert [c["persons"] for c in classes if c["persons"]] == [[1, 2], [3], [4, 5], [6]]
+    who = [c["persons"] for b in batches for c in arrow_stream.read(b["persons"][0]).to_pylist()]
+    assert [persons for persons in who if persons] == [[1, 2], [3], [4, 5], [6]]
+    assert len(who) == len(classes)

@@ -78,7 +78,7 @@ def job_for(
     of_form = [f for e, t in zip(encodings, TYPES, strict=True) for f in form.staged_fields(e, t)]
     return LocalJob(
         router=Router(encodings, (), tuple(untouched), PartitionTree(Leaf(0), 1)),
-        fields=tuple(f.name for f in staged_classes.fields(of_form, persons=persons)),
+        fields=tuple(f.name for f in of_form),
         requirement=Requirement((KAnonymity(k, unit),)),
         method=method,
         form=form,
@@ -97,8 +97,11 @@ def staged_by(job: LocalJob, received: Iterable[pa.RecordBatch]) -> list[list[di
     """Rows of the staging table, each a list of classes with the rows that belong to them."""
     found = []
     for batch in job(iter(received)):
-        for told, rows in zip(batch["classes"], batch["rows"], strict=True):
+        for told, who, rows in zip(batch["classes"], batch["persons"], batch["rows"], strict=True):
             classes = arrow_stream.read(told).to_pylist()
+            if who.is_valid:
+                for class_, listed in zip(classes, arrow_stream.read(who).to_pylist(), strict=True):
+                    class_.update(listed)
             untouched = arrow_stream.read(rows).to_pylist() if rows.is_valid else None
             at = 0
             for class_ in classes:
@@ -415,11 +418,15 @@ def test_staged_columns_bear_the_names_and_types_of_the_schema(form):
     job = job_for(table, form=form, untouched=["c3", "c4"])
     encodings = job.router.encodings
     of_form = [f for e, t in zip(encodings, TYPES, strict=True) for f in form.staged_fields(e, t)]
-    schema = T.StructType(list(staged_classes.fields(of_form, persons=True)))
+    schemas = {
+        "classes": T.StructType([*of_form, staged_classes.SIZE]),
+        "persons": T.StructType([staged_classes.PERSONS]),
+    }
     for batch in job(iter(bundles(job, table))):
-        classes = arrow_stream.read(batch["classes"][0])
-        assert classes.schema.names == schema.fieldNames()
-        classes.cast(arrow_schema(schema), safe=True)
+        for name, schema in schemas.items():
+            staged = arrow_stream.read(batch[name][0])
+            assert staged.schema.names == schema.fieldNames()
+            staged.cast(arrow_schema(schema), safe=True)
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:

@@ -57,14 +57,14 @@ class LocalStore(Store):
         """See `Store`."""
         return Path(path).read_text(encoding="utf-8", errors="replace")
 
-    def write_text(self, path: str, text: str, *, private: bool) -> None:
+    def write(self, path: str, content: bytes, *, private: bool) -> None:
         """See `Store`."""
         self.make_folder(str(Path(path).parent))
         part = f"{path}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         descriptor = os.open(part, flags, 0o600 if private else 0o666)
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
-            file.write(text)
+        with open(descriptor, "wb") as file:  # noqa: PTH123
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         self.replace(part, path)

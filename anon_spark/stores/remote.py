@@ -58,12 +58,12 @@ class ArrowStore(Store):
         with self._fs.open_input_stream(path) as stream:
             return str(stream.read().decode("utf-8", errors="replace"))
 
-    def write_text(self, path: str, text: str, *, private: bool) -> None:  # noqa: ARG002
+    def write(self, path: str, content: bytes, *, private: bool) -> None:  # noqa: ARG002
         """See `Store`; an object appears when it is closed, a file is moved into its place."""
         place = f"{path}.part" if self.renames else path
         self.make_folder(path.rpartition("/")[0])
         with self._fs.open_output_stream(place) as stream:
-            stream.write(text.encode())
+            stream.write(content)
         if self.renames:
             self._fs.move(place, path)
 

@@ -91,8 +91,12 @@ class Store(ABC):
         """The content of a UTF-8 file."""
 
     @abstractmethod
-    def write_text(self, path: str, text: str, *, private: bool) -> None:
+    def write(self, path: str, content: bytes, *, private: bool) -> None:
         """Writes a file so that no reader sees a part of it."""
+
+    def write_text(self, path: str, text: str, *, private: bool) -> None:
+        """The same with text, as UTF-8."""
+        self.write(path, text.encode(), private=private)
 
     @abstractmethod
     def rename(self, source: str, target: str) -> None:

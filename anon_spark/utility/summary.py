@@ -59,7 +59,7 @@ class _Sums:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = np.zeros((2, len(self.encodings)))
         for batch in batches:
-            rows = batch[staged_classes.SIZE].to_numpy().astype(np.float64)
+            rows = batch[staged_classes.SIZE.name].to_numpy().astype(np.float64)
             for j, encoding in enumerate(self.encodings):
                 penalty = self.form.penalties(encoding, batch, self.leaf_penalty)
                 sums[0, j] += penalty @ rows
