@@ -45,7 +45,9 @@ class Prepared:
     @property
     def partition_rows(self) -> int:
         """Rows that a partition should hold at most."""
-        return self.spec.partition_rows or default_partition_rows(len(self.columns.all))
+        return self.spec.partition_rows or default_partition_rows(
+            len(self.columns.all), self.profile.row_bytes
+        )
 
     @property
     def untouched(self) -> list[T.StructField]:

@@ -28,6 +28,7 @@ SAMPLE_ROWS_PER_PARTITION = 1_000
 FEWEST_SAMPLE_ROWS, MOST_SAMPLE_ROWS = 50_000, 500_000
 CELLS_PER_PARTITION = 4_000_000
 FEWEST_PARTITION_ROWS, MOST_PARTITION_ROWS = 20_000, 500_000
+MOST_PARTITION_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +72,15 @@ class Sample:
         return np.maximum(np.round(self.weights * share), 1).astype(np.int64)
 
 
-def default_partition_rows(columns: int) -> int:
-    """Rows per partition where the spec does not say: fewer, the more columns there are."""
-    return min(
-        max(CELLS_PER_PARTITION // max(columns, 1), FEWEST_PARTITION_ROWS), MOST_PARTITION_ROWS
-    )
+def default_partition_rows(columns: int, row_bytes: float) -> int:
+    """Rows per partition where the spec does not say: fewer, the more columns and text they have.
+
+    Args:
+        columns: Number of columns.
+        row_bytes: Bytes of a row.
+    """
+    rows = max(CELLS_PER_PARTITION // max(columns, 1), FEWEST_PARTITION_ROWS)
+    return min(rows, MOST_PARTITION_ROWS, max(int(MOST_PARTITION_BYTES / max(row_bytes, 1.0)), 1))
 
 
 def draw_sample(

@@ -4,9 +4,11 @@ Row and null counts, the range of every number, the values of every category, va
 hierarchy lacks, and a digest of the columns that must come out unaltered.
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -24,6 +26,7 @@ from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
 """Most distinct values that a category may have whose hierarchy is made from its values."""
+_WORD = 8  # bytes of a value, and of the place of a text
 ROUGHLY = 0.2
 """Relative standard deviation of the count of distinct values that is compared with it."""
 
@@ -36,12 +39,14 @@ class Profile:
         rows: Number of rows.
         null_persons: Rows whose person is missing.
         encodings: How each quasi-identifier becomes codes, in the order of the columns.
+        row_bytes: Bytes that a row takes in memory, on average and about.
         digest: Digest of the untouched columns, see `digest`.
         ranges: Ranges of the columns that are integers at heart, under internal names.
     """
 
     rows: int
     null_persons: int
+    row_bytes: float
     encodings: tuple[Encoding, ...]
     digest: tuple[int, ...]
     ranges: tuple[Range, ...]
@@ -97,6 +102,11 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
     aggregates = digest([hashable(c) for c in columns.untouched])
     if columns.person is not None:
         aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
+    texts = [c for c in columns.all if isinstance(c.data_type, (T.StringType, T.BinaryType))]
+    text_bytes = [F.coalesce(F.octet_length(c.internal), F.lit(0)) for c in texts]
+    if texts:
+        length = reduce(operator.add, text_bytes).cast("long")
+        aggregates.append(F.coalesce(F.sum(length), F.lit(0)).alias("text_bytes"))
     ranged = [
         c
         for c in columns.all
@@ -177,6 +187,8 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
     return Profile(
         rows=value_of("digest_rows"),
         null_persons=value_of("null_persons") if columns.person is not None else 0,
+        row_bytes=_WORD * len(columns.all)
+        + (value_of("text_bytes") / max(value_of("digest_rows"), 1) if texts else 0.0),
         encodings=tuple(encodings),
         digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest_")),
         ranges=tuple(

@@ -23,6 +23,7 @@ _MIB = 1024**2
 _MOST_DRIVER_BYTES = 8 * _GIB
 _LEAST_DRIVER_BYTES = _GIB
 _DRIVER_SHARE = 0.6
+_SHUFFLE_PARTITIONS = 16
 
 
 # A key, then white space, "=" or ":", then the value; "#" and "!" begin a comment.
@@ -66,6 +67,10 @@ def local_session(
             "spark.master": f"local[{cores}]",
             # INT96, the default of Spark, is deprecated in Parquet and carries no statistics.
             "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            # Two hundred, the default of Spark, are for a cluster.
+            "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
+            # Any lower limit makes Spark add up the batch for every row that it hands to Python.
+            "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             **(_silence() if quiet else {}),

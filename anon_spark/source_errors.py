@@ -39,6 +39,7 @@ _PLAIN = {
         "there is no data file under this path (names that begin with _ or . are left out); "
         "check `source.path` and `source.format`"
     ),
+    "PATH_ALREADY_EXISTS": "there is something under this path; choose another one",
     "ALL_PARTITION_COLUMNS_NOT_ALLOWED": "every column is a directory name: there is no data",
     "TABLE_OR_VIEW_NOT_FOUND": _TABLE,
     "REQUIRES_SINGLE_PART_NAMESPACE": _TABLE,

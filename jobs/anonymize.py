@@ -5,11 +5,10 @@ spark-submit --master MASTER --py-files anon_spark.zip jobs/anonymize.py --spec 
 
 import argparse
 
-from pyspark.sql import SparkSession
-
 from anon_spark.exits import reported
 from anon_spark.progress import shown_steps
 from anon_spark.release import run
+from anon_spark.session import local_session
 from anon_spark.spec import read_spec
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -21,5 +20,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     with reported(), shown_steps(quiet=arguments.quiet) as say:
         spec = read_spec(arguments.spec, arguments.overrides)
-        with SparkSession.builder.getOrCreate() as spark:
+        with local_session() as spark:
             print(run(spec, spark, say).path)

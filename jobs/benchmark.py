@@ -26,6 +26,7 @@ from anon_spark.exits import reported
 from anon_spark.preparation import prepare
 from anon_spark.release import anonymize
 from anon_spark.session import local_session
+from anon_spark.source_errors import reading
 from anon_spark.spec import ReleaseSpec
 
 
@@ -146,7 +147,8 @@ def table(spark: SparkSession, source: str | None, rows: int, folder: str) -> Da
     path = source or f"{folder}/ratings"
     if source is None:
         ratings(spark, rows=rows, seed=1).write.mode("overwrite").parquet(path)
-    return spark.read.parquet(path).select("user_id", "movie_id", "rating", "day")
+    with reading(f"source {path}"):
+        return spark.read.parquet(path).select("user_id", "movie_id", "rating", "day")
 
 
 def main() -> None:
@@ -155,7 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="ratings to generate")
     parser.add_argument("--source", help="read ratings from here instead of generating them")
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--turns", type=int, default=2, help="counted turns after the first")
+    parser.add_argument("--turns", type=int, default=3, help="counted turns after the first")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     arguments = parser.parse_args()
     with reported(), tempfile.TemporaryDirectory(prefix="anon_spark_benchmark") as folder:

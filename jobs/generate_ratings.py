@@ -5,9 +5,10 @@ spark-submit --py-files anon_spark.zip jobs/generate_ratings.py --output out/rat
 
 import argparse
 
-from pyspark.sql import SparkSession
-
 from anon_spark.datasets.ratings import ROWS, ratings
+from anon_spark.exits import reported
+from anon_spark.session import local_session
+from anon_spark.source_errors import reading
 
 
 def main() -> None:
@@ -18,8 +19,11 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, help="files; a million rows in each by default")
     parser.add_argument("--output", required=True, help="directory or URI; must not exist yet")
     given = parser.parse_args()
-    spark = SparkSession.builder.appName("anon_spark ratings").getOrCreate()
-    ratings(spark, given.rows, given.seed, given.partitions).write.parquet(given.output)
+    if given.rows < 1 or (given.partitions is not None and given.partitions < 1):
+        parser.error("--rows and --partitions must be at least 1")
+    with reported(), reading(f"output {given.output}"):
+        spark = local_session(app_name="anon_spark ratings")
+        ratings(spark, given.rows, given.seed, given.partitions).write.parquet(given.output)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ spark-submit --master MASTER --py-files anon_spark.zip jobs/verify.py --spec SPE
 
 import argparse
 
-from pyspark.sql import SparkSession
-
 from anon_spark.audit import verify
 from anon_spark.exits import reported
+from anon_spark.session import local_session
 from anon_spark.spec import read_spec
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -20,7 +19,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     with reported():
         spec = read_spec(arguments.spec, arguments.overrides)
-        with SparkSession.builder.getOrCreate() as spark:
+        with local_session() as spark:
             audit = verify(spec.release.path, spark)
             audit.require()
             if not arguments.quiet:

@@ -117,9 +117,12 @@ def small_samples(monkeypatch) -> None:
 
 
 def test_rows_per_partition_follow_from_the_number_of_columns():
-    assert default_partition_rows(1) == default_partition_rows(8) == 500_000
-    assert default_partition_rows(40) == 100_000
-    assert default_partition_rows(10_000) == 20_000
+    assert default_partition_rows(1, 8) == default_partition_rows(8, 64) == 500_000
+    assert default_partition_rows(40, 320) == 100_000
+    assert default_partition_rows(10_000, 1_000) == 20_000
+    # and from their bytes: a partition is at most 256 MiB
+    assert default_partition_rows(8, 4096) == 65_536
+    assert default_partition_rows(1, 1e12) == 1
 
 
 @pytest.mark.spark
