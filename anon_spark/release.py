@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
 from anon_spark.errors import AnonSparkError, DataError, RequirementError
@@ -113,7 +114,8 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         staged = _group(prepared, cut, secret, staging)
         say(f"writing the release ({spec.release.form.name})")
         # what needs the staging table alone fills the cores that are idle meanwhile
-        private = beside.submit(_examine_staged, prepared, staged)
+        examine = inheritable_thread_target(df.sparkSession)(_examine_staged)
+        private = beside.submit(examine, prepared, staged)
         published = _publish(prepared, staged, staging)
         say("proving the requirement from the files")
         by_rows = _examine_published(prepared, published)
