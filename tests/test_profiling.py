@@ -60,6 +60,16 @@ def test_rows_are_counted_where_nothing_is_untouched(spark):
     assert (found.rows, found.digest, found.null_persons) == (12, (12,), 0)
 
 
+def test_rows_are_as_long_as_their_texts(spark):
+    rows = [(1, "ab", b"12345"), (2, "æ", None), (3, None, b"")]
+    df = spark.createDataFrame(rows, "a long, s string, b binary")
+    # eight bytes for each of three values, and (2 + 5 + 2) / 3 of text
+    found = look(df, {"a": QI, "s": "sensitive", "b": "insensitive"})
+    assert found.row_bytes == 3 * 8 + 3
+    assert look(df.select("a"), {"a": QI}).row_bytes == 8
+    assert look(df.limit(0), {"a": QI, "s": "sensitive", "b": "insensitive"}).row_bytes == 24
+
+
 def test_extents_are_exact_and_of_finite_values(spark):
     inf, nan = float("inf"), float("nan")
     columns = {
