@@ -1,5 +1,8 @@
 """How releases, audits and checks of the machine are told to people at a terminal."""
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,12 +75,17 @@ def example_rows(release: Release, count: int = 5) -> list[RenderableType]:
 
 def next_steps(target: str) -> list[RenderableType]:
     """What to try after the demo."""
+    command = "anon-spark"
+    if sys.argv[0].endswith("__main__.py"):
+        command = "python -m anon_spark"
+    elif shutil.which(command) is None:  # in an environment that is not active
+        command = os.path.relpath(sys.argv[0])
     return [
         _facts(
             [
-                (f"anon-spark verify {target}", "proves it again from its files"),
-                ("anon-spark plan conf/adult.yaml", "says what a spec would do; writes nothing"),
-                ("anon-spark run conf/adult.yaml --set privacy.0.k=50", "releases it, with k = 50"),
+                (f"{command} verify {target}", "proves it again from its files"),
+                (f"{command} plan conf/adult.yaml", "says what a spec would do; writes nothing"),
+                (f"{command} run conf/adult.yaml --set privacy.0.k=50", "releases it, with k = 50"),
             ],
             title="Try next (conf/ is in the source folder)",
         ),

@@ -70,6 +70,8 @@ def verify(
         SpecError: Columns that the release lacks, or no k for a release made elsewhere.
         DataError: Nothing readable is there.
     """
+    if k is not None and k < 1:
+        raise SpecError(f"k: {k} is not a size of classes; give a whole number of 1 or more")
     if quasi_identifiers is not None:
         if k is None:
             raise SpecError("k: say which k the release is to have, for example --k 5")
@@ -101,6 +103,11 @@ def verify(
             return _broken(folder, "the columns of the data are not those of the manifest")
         proof = _examine(published, names, [_by_rows(model) for model in models])
     problems = [proof.failures()] if not proof.holds else []
+    if k is not None and smallest_persons is not None and smallest_persons < k:
+        problems.append(
+            f"k_anonymity: {smallest_persons} persons were proved when it was made, required {k}; "
+            "its files tell rows and no persons"
+        )
     found = (proof.rows, proof.classes, proof.smallest_rows)
     for what, here, promise in zip(
         ("rows", "classes", "rows in the smallest class"), found, figures, strict=True

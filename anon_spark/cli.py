@@ -133,6 +133,7 @@ def run(
     """
     with reported():
         from anon_spark import account
+        from anon_spark.plan_findings import spec_findings
         from anon_spark.progress import shown_steps
         from anon_spark.release import run as make_release
         from anon_spark.session import local_session
@@ -140,6 +141,8 @@ def run(
 
         with shown_steps(quiet=quiet) as say:
             wanted = read_spec(spec, overrides or ())
+            for finding in () if quiet else spec_findings(wanted):
+                typer.echo(f"warning: {finding.text}", err=True)
             say("starting Spark")
             release = make_release(wanted, local_session(), say)
         if quiet:

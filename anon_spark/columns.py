@@ -133,17 +133,17 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
     for i, name in enumerate(names):
         places.setdefault(name, []).append(i)
     for name in spec.attributes:
+        if len(names) == 1 < len(spec.attributes) and not set(names) & set(spec.attributes):
+            raise SpecError(
+                f"attributes: none of them is a column of the table, which has only {names[0]!r}; "
+                "is the separator right (source.options.sep)?"
+            )
         if name not in places:
             near = get_close_matches(name, names, n=1)
             known = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
             hint = f"did you mean {near[0]!r}? " if near else ""
             problems.append(
                 f"attributes.{name}: the table has no column {name!r}; {hint}it has {known}"
-                + (
-                    " (is the separator right?)"
-                    if len(names) == 1 and len(spec.attributes) > 1
-                    else ""
-                )
             )
         elif len(places[name]) > 1:
             problems.append(

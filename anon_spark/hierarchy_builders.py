@@ -168,6 +168,25 @@ def interval_hierarchy(
     return from_levels(ordered, labels, [level(*each) for each in cells])
 
 
+def within_bounds(
+    values: Iterable[object], bounds: Sequence[Number] | Sequence[Sequence[Number]]
+) -> list[object]:
+    """The values that intervals between listed borders have room for; bounds as above.
+
+    Raises:
+        SpecError: If a value is not a number, or a border is not.
+    """
+    ordered = _ordered(values, (int, float, Decimal), "an interval hierarchy")
+    first = bounds[0] if isinstance(bounds[0], (list, tuple)) else bounds
+    borders = [_parameter(border, "bound") for border in first]
+    numbers = [_decimal(value) for value in ordered]
+    return [
+        value
+        for value, number in zip(ordered, numbers, strict=True)
+        if not number.is_finite() or borders[0] <= number < borders[-1]
+    ]
+
+
 def _fixed_cells(
     numbers: list[Decimal], width: Number, origin: Number, levels: Sequence[int]
 ) -> Cells:

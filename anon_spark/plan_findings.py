@@ -15,6 +15,7 @@ from anon_spark.block import NULL_CODE
 from anon_spark.columns import Columns
 from anon_spark.encoding import Category, Encoding
 from anon_spark.profiling import hashable
+from anon_spark.routing import PERSON
 from anon_spark.spec import ReleaseSpec
 from anon_spark.spec.wording import path_text
 
@@ -45,6 +46,13 @@ def spec_findings(spec: ReleaseSpec) -> list[Finding]:
             found.append(
                 Finding(f"privacy.{i}: classes of one are allowed, which protects nobody; raise k")
             )
+    if spec.other_columns == "keep":
+        found.append(
+            Finding(
+                "other_columns: every column that is not named is published as it is; name the "
+                "ones that are harmless, and drop the others"
+            )
+        )
     if spec.seed is not None:
         found.append(
             Finding(
@@ -87,7 +95,7 @@ def column_findings(
                 f"{field}: every one of {sampled:,} {where.split(' ', 1)[-1]} has a value of its "
                 "own; if it is a number or name given to a person, say role: identifier or person"
             )
-        elif most > 0.5:
+        elif most > 0.5 and len(values) > 2:
             found.append(
                 f"{field}: one value stands in {most:.0%} of {where}, among which it cannot tell; "
                 "is it a default that means missing? then make it null"
@@ -122,20 +130,25 @@ def _is_flat(encoding: Encoding) -> bool:
 
 
 def untouched_findings(table: DataFrame, columns: Columns, rows: int) -> list[Finding]:
-    """Columns that would be published as they are although they tell rows apart."""
-    kept = [c for c in columns.untouched if c.role == "insensitive"]
+    """Columns that would be published as they are although they tell rows or persons apart."""
+    kept = columns.untouched
     if not kept or rows < _FEW_ROWS:
         return []
     counts = [F.approx_count_distinct(hashable(c)).alias(c.internal) for c in kept]
+    whose = "row"
+    if columns.person is not None:
+        whose = "person"
+        counts.append(F.approx_count_distinct(PERSON).alias(PERSON))
     distinct = table.agg(*counts).toArrow().to_pylist()[0]
+    most = min(distinct.get(PERSON, rows), rows)
     return [
         Finding(
-            f"{path_text(('attributes', c.name))}: it is published as it is, although nearly every "
-            "row has a value of its own, by which it can be recognized; say role: identifier, or "
-            "quasi_identifier"
+            f"{path_text(('attributes', c.name))}: it is published as it is, although it has "
+            f"nearly as many values as there are {whose}s, by which a {whose} can be recognized; "
+            "say role: identifier, or quasi_identifier"
         )
         for c in kept
-        if distinct[c.internal] >= _NEARLY_UNIQUE * rows
+        if most >= _FEW_ROWS and distinct[c.internal] >= _NEARLY_UNIQUE * most
     ]
 
 

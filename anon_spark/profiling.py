@@ -286,7 +286,12 @@ def _built_hierarchy(column: Column, values: list[object]) -> Hierarchy:
     if spec.intervals is None:
         return hierarchy_builders.flat_hierarchy(values)
     if spec.intervals.bounds is not None:
-        return hierarchy_builders.interval_hierarchy(values, bounds=spec.intervals.bounds)
+        bounds = spec.intervals.bounds
+        if spec.unknown != "root":
+            return hierarchy_builders.interval_hierarchy(values, bounds=bounds)
+        inside = hierarchy_builders.within_bounds(values, bounds)
+        hierarchy = hierarchy_builders.interval_hierarchy(inside, bounds=bounds)
+        return hierarchy if len(inside) == len(values) else hierarchy.with_unknown()
     return hierarchy_builders.interval_hierarchy(
         values,
         width=spec.intervals.width,

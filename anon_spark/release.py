@@ -22,7 +22,7 @@ from pyspark.sql import types as T
 from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
-from anon_spark.errors import AnonSparkError, DataError, RequirementError
+from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
@@ -98,6 +98,13 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         RequirementError: The requirement cannot be met, or its proof failed.
         DataError: The data could not be read or written.
     """
+    if not isinstance(spec, ReleaseSpec):
+        raise SpecError("spec: give a ReleaseSpec; ReleaseSpec.from_dict makes one of a dict")
+    if not hasattr(df, "sparkSession"):
+        raise SpecError(
+            f"df: {type(df).__name__} is not a DataFrame of Spark; spark.createDataFrame(df) makes "
+            "one of a pandas DataFrame"
+        )
     say = progress or (lambda _line: None)
     secret = find_secret(spec.seed)
     release_id = storage.new_release_id()

@@ -162,7 +162,10 @@ def _failed_file(text: str, failed: list[str]) -> str:
             f"{file}stores the column {column[1]} with a type that cannot be read as {column[2]}; "
             "correct `source.schema`"
         )
-    return f"{file}is damaged or of another format; check `source.format`, or restore the file"
+    return (
+        f"{file}is damaged or of another format than it is read in; restore it, or name its format "
+        "(`source.format`; releases are Parquet)"
+    )
 
 
 def _file(text: str) -> str:

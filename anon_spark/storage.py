@@ -63,7 +63,10 @@ def resolve(path: str) -> str:
             return store.spark_path(root)
         release_id = _pointer(store, root)
         if release_id is None:
-            raise DataError(f"no release at {path}; {remedy}")
+            raise DataError(
+                f"no release at {path}; {remedy}; one made elsewhere is verified by its "
+                "--quasi-identifiers and --k"
+            )
         release = f"{root}/{release_id}"
         if store.kind(f"{release}/{MANIFEST}") != "file":
             raise DataError(

@@ -23,4 +23,5 @@ if __name__ == "__main__":
             audit = verify(spec.release.path, spark)
             audit.require()
             if not arguments.quiet:
-                print(f"{audit.path}: {audit.proof.rows} rows in {audit.proof.classes} classes")
+                proof = audit.proof
+                print(f"verified {audit.path}: {proof.rows} rows in {proof.classes} classes")

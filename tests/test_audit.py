@@ -193,6 +193,18 @@ def test_persons_come_from_the_manifest_since_files_do_not_tell_them(spark, pati
     assert audit.proof.smallest_persons is None
     # its rows are at least twice as many as its persons somewhere, or not at all fewer
     assert audit.proof.smallest_rows >= promised
+    # its files may show that many rows, but not that they are so many persons
+    assert anon_spark.verify(str(tmp_path / "out"), spark, k=promised).holds
+    more = anon_spark.verify(str(tmp_path / "out"), spark, k=promised + 1)
+    assert f"{promised} persons were proved when it was made" in more.problems[-1]
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_a_k_that_is_no_size_is_refused(spark, sound, k):
+    with pytest.raises(SpecError, match=f"k: {k} is not a size of classes"):
+        anon_spark.verify(str(sound), spark, k=k)
+    with pytest.raises(SpecError, match=f"k: {k} is not a size of classes"):
+        anon_spark.verify(str(sound), spark, quasi_identifiers=["age_lo"], k=k)
 
 
 @pytest.fixture

@@ -289,9 +289,8 @@ def test_a_csv_with_a_wrong_separator(spark, tmp_path):
     source = {"path": str(path), "format": "csv", "options": {"sep": ",", "header": True}}
     attributes = {"age": QI, "zip": QI}
     lines = run_refused(spark, SpecError, tmp_path / "out", source, attributes)
-    for name, line in zip(("age", "zip"), lines, strict=False):
-        assert f"attributes.{name}: the table has no column '{name}'" in line
-        assert "is the separator right?" in line
+    (line,) = lines
+    assert line.endswith("which has only 'age;zip'; is the separator right (source.options.sep)?")
     # a schema that names the columns does not make the records fit
     source["schema"] = "age int, zip string"
     source["options"] = {"sep": ","}

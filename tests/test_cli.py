@@ -192,7 +192,7 @@ def test_plan_writes_nothing_and_ends_as_a_run_would(spark, people, tmp_path):
     [
         ("privacy.0.k=61", 3, "fewer than k = 61"),
         ("source.path=nowhere.csv", 4, "does not exist"),
-        ("source.options.sep=|", 2, "is the separator right?"),
+        ("source.options.sep=|", 2, "is the separator right (source.options.sep)?"),
         ("release.path=/dev/null/out", 4, "/dev/null/out"),
     ],
 )
@@ -227,7 +227,12 @@ def test_the_demo_from_any_folder(tmp_path):
     assert "Traceback" not in done.stderr
     assert "WARN" not in done.stderr
     assert (tmp_path / "out" / "adult" / "latest").is_file()
-    for told in ("30,162 of 30,162", "Smallest class", "Certainty penalty", "anon-spark verify"):
+    for told in (
+        "30,162 of 30,162",
+        "Smallest class",
+        "Certainty penalty",
+        "python -m anon_spark verify",
+    ):
         assert told in done.stdout
     for name in (*adult.QUASI_IDENTIFIERS, adult.SENSITIVE):
         assert name in done.stdout

@@ -8,6 +8,7 @@ import pytest
 
 import anon_spark
 from anon_spark import plan_estimate
+from anon_spark.columns import resolve
 from anon_spark.datasets.adult import demo_spec, table_path
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError, SpecError
@@ -18,7 +19,9 @@ from anon_spark.plan_findings import (
     column_findings,
     outcome_findings,
     spec_findings,
+    untouched_findings,
 )
+from anon_spark.routing import PERSON
 from anon_spark.spec import ReleaseSpec
 
 
@@ -69,6 +72,8 @@ def test_one_value_in_more_than_half_of_the_rows():
     (text,) = texts(number(), [7] * 6 + [1, 1, 2, 2])
     assert text.startswith("attributes.age: one value stands in 60% of rows")
     assert texts(number(), [7] * 5 + [1, 1, 2, 2, 3]) == []
+    # of two values one always stands in half of the rows
+    assert texts(number(), [7] * 9 + [1]) == []
 
 
 def test_missing_values_from_a_tenth_on():
@@ -98,6 +103,42 @@ def test_what_the_spec_alone_tells():
     assert found[0].startswith("privacy.0: classes of one")
     assert found[1].startswith("seed: ")
     assert "7" not in found[1]
+    (kept,) = spec_findings(spec(other_columns="keep"))
+    assert kept.text.startswith("other_columns: every column that is not named is published")
+
+
+@pytest.mark.spark
+def test_columns_that_tell_rows_or_persons_apart(spark):
+    df = spark.range(400).selectExpr(
+        "id div 2 as who", "id % 50 as age", "md5(string(id div 2)) as ssn",
+        "md5(string(id)) as visit", "id % 7 as ward", "map('v', md5(string(id))) as note",
+    )  # fmt: skip
+    roles = {
+        "age": "quasi_identifier",
+        "ssn": "insensitive",
+        "visit": "sensitive",
+        "ward": "insensitive",
+        "note": "sensitive",
+    }
+
+    def warned(**more: str) -> list[str]:
+        wanted = spec(attributes={**roles, **more})
+        columns = resolve(wanted, df.schema)
+        table = columns.frame(df)
+        if columns.person is not None:
+            table = table.withColumnRenamed(columns.person.internal, PERSON)
+        return [finding.text for finding in untouched_findings(table, columns, 400)]
+
+    by_rows = warned(who="identifier")
+    assert [text.split(":")[0] for text in by_rows] == ["attributes.visit", "attributes.note"]
+    assert "as there are rows" in by_rows[0]
+    by_persons = warned(who="person")
+    assert [text.split(":")[0] for text in by_persons] == [
+        "attributes.ssn",
+        "attributes.visit",
+        "attributes.note",
+    ]
+    assert "as there are persons" in by_persons[0]
 
 
 def test_what_partitions_and_loss_tell():
@@ -232,7 +273,7 @@ def test_an_insensitive_column_that_tells_rows_apart(spark):
     rows = [(i % 9, f"1{i % 4}", f"mail{i}", "x") for i in range(200)]
     df = spark.createDataFrame(rows, "age int, zip string, mail string, note string")
     found = plan(df, spec(other_columns="keep"))
-    told = [f.text for f in found.findings if "as it is" in f.text]
+    told = [f.text for f in found.findings if "it is published as it is" in f.text]
     assert len(told) == 1
     assert told[0].startswith("attributes.mail: ")
     assert "mail1" not in found.to_text()

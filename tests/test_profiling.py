@@ -213,6 +213,19 @@ def test_leaves_must_be_of_the_type_of_the_column(spark):
     )
 
 
+@pytest.mark.parametrize("bounds", [[0, 10, 20], [[0, 10, 20], [0, 20]]])
+def test_values_outside_given_borders_may_come_under_the_root(spark, bounds):
+    df = spark.createDataFrame([(v,) for v in (-1, 0, 9, 10, 19, 20)], "n int")
+    intervals = {"intervals": {"bounds": bounds}, "unknown": "root"}
+    hierarchy = look(df, {"n": {"role": QI, "hierarchy": intervals}}).encodings[0].hierarchy
+    assert hierarchy.values == (0, 9, 10, 19, UNKNOWN)
+    # where none is outside there is no leaf for them
+    inside = look(df.where("n between 0 and 19"), {"n": {"role": QI, "hierarchy": intervals}})
+    assert inside.encodings[0].hierarchy.values == (0, 9, 10, 19)
+    nowhere = look(df.where("n > 19"), {"n": {"role": QI, "hierarchy": intervals}})
+    assert nowhere.encodings[0].hierarchy.values == (UNKNOWN,)
+
+
 def test_values_outside_given_borders_are_refused(spark):
     df = spark.createDataFrame([(9,), (10,), (20,), (-5,)], "n int")
     bounds = {"role": QI, "hierarchy": {"intervals": {"bounds": [0, 10, 20, 30]}}}

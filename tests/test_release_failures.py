@@ -13,7 +13,7 @@ from release_examples import latest_of, nothing_released, release, rows_of, spec
 
 import anon_spark
 from anon_spark import grouping
-from anon_spark.errors import AnonSparkError, DataError, RequirementError
+from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
 
 pytestmark = pytest.mark.spark
 
@@ -146,6 +146,15 @@ def test_a_file_that_goes_while_it_is_read_is_a_data_error(spark, tmp_path):
         )
     assert "has gone since it was listed" in one_line(caught.value)
     assert nothing_released(tmp_path / "out")
+
+
+def test_what_is_not_a_table_or_a_spec_is_named(spark, tmp_path):
+    spec = spec_for(tmp_path / "out", {"a": QI})
+    for df, name in ((None, "NoneType"), (pa.table({"a": [1]}), "Table")):
+        with pytest.raises(SpecError, match=f"df: {name} is not a DataFrame of Spark"):
+            anon_spark.anonymize(df, spec)
+    with pytest.raises(SpecError, match="give a ReleaseSpec"):
+        anon_spark.anonymize(spark.range(3).toDF("a"), {"attributes": {"a": QI}})
 
 
 def test_an_error_just_before_the_commit_leaves_nothing(spark, tmp_path):

@@ -68,8 +68,8 @@ class TestFormats:
         with pytest.raises(DataError) as caught, reading("source people.parquet"):
             df.agg(F.sum("a")).collect()
         assert str(caught.value) == (
-            "source people.parquet: the file people.parquet is damaged or of another format; "
-            "check `source.format`, or restore the file"
+            "source people.parquet: the file people.parquet is damaged or of another format than "
+            "it is read in; restore it, or name its format (`source.format`; releases are Parquet)"
         )
 
     def test_a_damaged_file_is_not_left_out(self, spark: SparkSession, tmp_path: Path) -> None:
