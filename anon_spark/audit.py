@@ -12,6 +12,7 @@ from anon_spark import storage, verification
 from anon_spark.errors import DataError, RequirementError, SpecError
 from anon_spark.privacy import MODELS, PrivacyModel
 from anon_spark.privacy.k_anonymity import KAnonymity
+from anon_spark.profiling import digest, hashable
 from anon_spark.source_errors import reading
 from anon_spark.verification import Proof
 
@@ -91,6 +92,10 @@ def verify(
         promised = manifest["proof"]
         figures = (manifest["rows"]["published"], promised["classes"], promised["smallest_rows"])
         smallest_persons = promised["smallest_persons"]
+        untouched = [
+            n for c in columns if c["role"] != "quasi_identifier" for n in c["published_as"]
+        ]
+        digest_promised = manifest.get("digest_of_untouched_columns")
     except (ValueError, KeyError, TypeError):
         raise DataError(
             f"the manifest of {folder} is damaged; verify its files with --quasi-identifiers, --k"
@@ -101,8 +106,10 @@ def verify(
         published = spark.read.parquet(f"{folder}/data")
         if published.columns != order:
             return _broken(folder, "the columns of the data are not those of the manifest")
-        proof = _examine(published, names, [_by_rows(model) for model in models])
+        proof = _examine(published, names, [_by_rows(model) for model in models], untouched)
     problems = [proof.failures()] if not proof.holds else []
+    if digest_promised is not None and list(proof.sums) != digest_promised:
+        problems.append("the columns that are published as they are were altered")
     if k is not None and smallest_persons is not None and smallest_persons < k:
         problems.append(
             f"k_anonymity: {smallest_persons} persons were proved when it was made, required {k}; "
@@ -132,13 +139,20 @@ def _broken(folder: str, problem: str) -> Audit:
     return Audit(folder, empty, None, (problem,))
 
 
-def _examine(published: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel]) -> Proof:
+def _examine(
+    published: DataFrame,
+    names: Sequence[str],
+    models: Sequence[PrivacyModel],
+    untouched: Sequence[str] = (),
+) -> Proof:
     inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
     renamed = published.toDF(*inside.values())
     keys = [inside[name] for name in names]
-    return verification.examine(
-        verification.class_table(renamed, keys), keys, models, persons=False
-    )
+    values = [
+        hashable(F.col(inside[name]), renamed.schema[inside[name]].dataType) for name in untouched
+    ]
+    classes = verification.class_table(renamed, keys, digest(values))
+    return verification.examine(classes, keys, models, persons=False)
 
 
 def _foreign(

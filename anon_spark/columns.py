@@ -253,7 +253,7 @@ def _publishable(kind: T.DataType) -> bool:
     if isinstance(kind, T.NullType):
         return True  # but not inside others
     return all(
-        bool(part.fields)
+        len(part.fields) == len({field.name for field in part.fields}) > 0
         if isinstance(part, T.StructType)
         else isinstance(part, (*NUMBERS, *CATEGORIES, *OTHERS, T.ArrayType, T.MapType))
         for part in types_within(kind)

@@ -101,6 +101,16 @@ class Number:
     nulls: bool = False
     hierarchy: None = field(default=None, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        """The state with arrays for scalars, which are pickled as Python's dates: years 1-9999."""
+        ends = {end: pa.array([getattr(self, end)]) for end in ("low", "high")}
+        return {**self.__dict__, **ends}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Takes the state of `__getstate__`."""
+        ends = {end: state[end][0] for end in ("low", "high")}  # type: ignore[index]
+        self.__dict__.update({**state, **ends})
+
     @cached_property
     def _scale(self) -> float:
         """1, or less where the range, with infinities on both sides of it, would exceed float64."""
@@ -114,7 +124,7 @@ class Number:
         """Range of the finite values over the whole table, in codes."""
         if not self.low.is_valid:
             return 0.0
-        ends = self._finite_codes(pa.array([self.low.as_py(), self.high.as_py()], self.low.type))
+        ends = self._finite_codes(pa.array([self.low, self.high], self.low.type))
         return float(ends[1] - ends[0])
 
     def _finite_codes(self, column: pa.Array) -> NDArray[np.float64]:

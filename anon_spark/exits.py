@@ -19,10 +19,21 @@ def reported() -> Iterator[None]:
     """
     try:
         yield
-    except AnonSparkError as error:
+    except BaseException as error:
+        if _interrupted(error):
+            print("error: interrupted", file=sys.stderr)  # noqa: T201
+            raise SystemExit(INTERRUPTED) from None
+        if not isinstance(error, AnonSparkError):
+            raise
         for problem in str(error).splitlines():
             print(f"error: {problem}", file=sys.stderr)  # noqa: T201
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)  # noqa: T201
-        raise SystemExit(INTERRUPTED) from None
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C led to an error: what it cancels may fail in its own way on the way out."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False

@@ -54,6 +54,7 @@ def public_manifest(
             for key, value in asdict(proof).items()
             if key not in {"rows", "seal", "parts", "sizes", "sums"}
         },
+        "digest_of_untouched_columns": list(proof.sums),
         "metrics": metrics,
         "seed_commitment": commitment,
         "versions": {
@@ -107,4 +108,4 @@ def published_columns(
 
 def dumps(manifest: dict[str, Any]) -> str:
     """The manifest as JSON text."""
-    return json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n"
+    return json.dumps(manifest, indent=2, ensure_ascii=False, default=str, allow_nan=False) + "\n"

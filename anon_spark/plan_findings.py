@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from anon_spark.block import NULL_CODE
 from anon_spark.columns import Columns
 from anon_spark.encoding import Category, Encoding
-from anon_spark.profiling import hashable
+from anon_spark.profiling import untouched_values
 from anon_spark.routing import PERSON
 from anon_spark.spec import ReleaseSpec
 from anon_spark.spec.wording import path_text
@@ -134,7 +134,10 @@ def untouched_findings(table: DataFrame, columns: Columns, rows: int) -> list[Fi
     kept = columns.untouched
     if not kept or rows < _FEW_ROWS:
         return []
-    counts = [F.approx_count_distinct(hashable(c)).alias(c.internal) for c in kept]
+    counts = [
+        F.approx_count_distinct(value).alias(c.internal)
+        for c, value in zip(kept, untouched_values(columns), strict=True)
+    ]
     whose = "row"
     if columns.person is not None:
         whose = "person"

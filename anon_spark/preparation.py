@@ -57,7 +57,7 @@ class Prepared:
     @property
     def row_hash(self) -> SparkColumn:
         """A hash of a row's content, by which samples are drawn."""
-        hashed = [hashable(c) for c in self.columns.published]
+        hashed = [hashable(F.col(c.internal), c.data_type) for c in self.columns.published]
         if self.columns.person is not None:
             hashed.append(F.col(PERSON))
         return F.xxhash64(*hashed)
@@ -77,7 +77,11 @@ class Prepared:
         types = {known.name: known.data_type for known in ranges}
         integers = {s.name: packing.as_integer(F.col(s.name), types[s.name]) for s in slots}
         others = [F.col(name) for name in plain.columns if name not in integers]
-        hashed = [hashable(c) for c in self.columns.untouched if not has_words(c.data_type)]
+        hashed = [
+            hashable(F.col(c.internal), c.data_type)
+            for c in self.columns.untouched
+            if not has_words(c.data_type)
+        ]
         if hashed:
             others.append(F.xxhash64(*hashed).alias(ROW_HASH))
         return PackedTable(

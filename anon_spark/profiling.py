@@ -68,19 +68,33 @@ def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
     ]
 
 
-def hashable(column: Column) -> SparkColumn:
-    """The column, or a text that says the same where Spark cannot hash it: maps, variants."""
-    value = F.col(column.internal)
-    if any(isinstance(part, UNHASHABLE) for part in types_within(column.data_type)):
-        return F.to_json(F.struct(value), _EXACT)
-    return value
+def hashable(value: SparkColumn, data_type: T.DataType) -> SparkColumn:
+    """A column that Spark can hash and that says the same: maps as entries, variants as JSON."""
+    if not any(isinstance(part, UNHASHABLE) for part in types_within(data_type)):
+        return value
+    if isinstance(data_type, T.MapType):
+        key, item = data_type.keyType, data_type.valueType
+        return F.transform(
+            F.map_entries(value),
+            lambda entry: F.struct(
+                hashable(entry["key"], key).alias("key"), hashable(entry["value"], item).alias("v")
+            ),
+        )
+    if isinstance(data_type, T.ArrayType):
+        element = data_type.elementType
+        return F.transform(value, lambda each: hashable(each, element))
+    if isinstance(data_type, T.StructType):
+        fields = [
+            hashable(value.getField(field.name), field.dataType).alias(f"f{i}")
+            for i, field in enumerate(data_type.fields)
+        ]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return F.to_json(value)
 
 
-_EXACT = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+def untouched_values(columns: Columns) -> list[SparkColumn]:
+    """The columns that are published as they are, for `digest`."""
+    return [hashable(F.col(c.internal), c.data_type) for c in columns.untouched]
 
 
 def profile(df: DataFrame, columns: Columns) -> Profile:
@@ -99,7 +113,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         for column in columns.quasi_identifiers
         if not column.is_number
     }
-    aggregates = digest([hashable(c) for c in columns.untouched])
+    aggregates = digest(untouched_values(columns))
     if columns.person is not None:
         aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
     texts = [c for c in columns.all if isinstance(c.data_type, (T.StringType, T.BinaryType))]
@@ -270,7 +284,16 @@ def _domains(df: DataFrame, columns: Sequence[Column]) -> dict[str, list[object]
         return {}
     sets = [F.collect_set(column.internal).alias(column.internal) for column in columns]
     found = df.agg(*sets).toArrow()
-    return {name: found[name][0].as_py() for name in found.column_names}
+    domains = {}
+    for column in columns:
+        try:
+            domains[column.internal] = found[column.internal][0].as_py()
+        except (OverflowError, ValueError):
+            raise SpecError(
+                f"attributes.{column.name}: it holds dates outside the years 1 to 9999, for which "
+                "there is no hierarchy; mend them at the source, or leave the hierarchy out"
+            ) from None
+    return domains
 
 
 def _built_hierarchy(column: Column, values: list[object]) -> Hierarchy:

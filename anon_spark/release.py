@@ -26,7 +26,7 @@ from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecE
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
-from anon_spark.profiling import digest, hashable
+from anon_spark.profiling import digest, untouched_values
 from anon_spark.routing import ROUTED
 from anon_spark.secret import Secret, find_secret
 from anon_spark.source_errors import reading
@@ -126,8 +126,8 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         published = _publish(prepared, staged, staging)
         say("proving the requirement from the files")
         by_rows = _examine_published(prepared, published)
-        by_persons, penalties = private.result()
-        proof = verification.prove(by_rows, by_persons)
+        by_staged, penalties = private.result()
+        proof = verification.prove(by_rows, by_staged)
         _prove_rows(prepared, proof)
         say("measuring utility")
         summary = summarize(
@@ -218,7 +218,7 @@ def _published_names(prepared: Prepared) -> list[str]:
 def _examine_published(prepared: Prepared, published: DataFrame) -> Proof:
     """What the published files prove of classes, rows and untouched columns."""
     names = _published_names(prepared)
-    untouched = digest([hashable(c) for c in prepared.columns.untouched])
+    untouched = digest(untouched_values(prepared.columns))
     classes = verification.class_table(published, names, untouched)
     requirement = prepared.requirement
     return verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
@@ -226,19 +226,21 @@ def _examine_published(prepared: Prepared, published: DataFrame) -> Proof:
 
 def _examine_staged(
     prepared: Prepared, staged: DataFrame
-) -> tuple[Proof | None, list[tuple[float, float]]]:
-    """What the staging table proves of persons, and the sums of penalties."""
+) -> tuple[Proof, list[tuple[float, float]]]:
+    """What the staging table proves of classes and persons, and the sums of penalties."""
     spec, encodings = prepared.spec, prepared.profile.encodings
-    form, by_persons = spec.release.form, None
+    form, names = spec.release.form, _published_names(prepared)
+    fields = [*_class_fields(prepared), staged_classes.SIZE]
+    counted = [staged_classes.SIZE, *[staged_classes.PERSONS] * prepared.has_person]
+    evidence = staged_classes.classes_of(staged, fields, persons=prepared.has_person).select(
+        *form.published(encodings), *[field.name for field in counted]
+    )
     if prepared.has_person:
-        fields = [*_class_fields(prepared), staged_classes.SIZE]
-        evidence = staged_classes.classes_of(staged, fields).select(
-            *form.published(encodings), staged_classes.SIZE.name, staged_classes.PERSONS.name
-        )
-        by_persons = verification.examine_persons(
-            evidence, _published_names(prepared), prepared.requirement
-        )
-    return by_persons, sum_penalties(staged, form, encodings, spec.leaf_penalty)
+        proof = verification.examine_persons(evidence, names, prepared.requirement)
+    else:
+        rows = F.col(staged_classes.SIZE.name).alias("rows")
+        proof = verification.examine(evidence.select(*names, rows), names, [], persons=False)
+    return proof, sum_penalties(staged, form, encodings, spec.leaf_penalty)
 
 
 def _prove_rows(prepared: Prepared, proof: Proof) -> None:

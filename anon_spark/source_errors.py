@@ -142,7 +142,9 @@ def _refused(text: str, conditions: list[str]) -> str | None:
         )
     if "No FileSystem for scheme" in text:
         return "Spark has no file system for this kind of path; check `source.path`"
-    return next((_PLAIN[known] for known in conditions if known in _PLAIN), None)
+    # some conditions come with a second part that tells only how Spark found out
+    names = [name for c in conditions for name in (c, c.partition(".")[0])]
+    return next((_PLAIN[name] for name in names if name in _PLAIN), None)
 
 
 def _failed_file(text: str, failed: list[str]) -> str:

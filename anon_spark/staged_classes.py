@@ -75,7 +75,7 @@ def pieces(
         )
 
 
-def classes_of(staged: DataFrame, wanted: Sequence[T.StructField]) -> DataFrame:
+def classes_of(staged: DataFrame, wanted: Sequence[T.StructField], *, persons: bool) -> DataFrame:
     """The wanted fields of the classes, and `PERSONS`; a row each, or one for every piece."""
     names = [field.name for field in wanted]
 
@@ -83,10 +83,11 @@ def classes_of(staged: DataFrame, wanted: Sequence[T.StructField]) -> DataFrame:
         for batch in batches:
             for told, who in zip(batch["classes"], batch["persons"], strict=True):
                 columns = [*arrow_stream.read(told).select(names).columns]
-                columns += arrow_stream.read(who).columns
-                yield from pa.table(columns, names=[*names, PERSONS.name]).to_batches()
+                if persons:
+                    columns += arrow_stream.read(who).columns
+                yield from pa.table(columns, names=schema.fieldNames()).to_batches()
 
-    schema = T.StructType([*wanted, PERSONS])
+    schema = T.StructType([*wanted, *[PERSONS] * persons])
     return staged.select("classes", "persons").mapInArrow(read, schema)
 
 

@@ -189,28 +189,29 @@ def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requ
     return found
 
 
-def prove(by_rows: Proof, by_persons: Proof | None = None) -> Proof:
+def prove(by_rows: Proof, by_staged: Proof) -> Proof:
     """Proves a requirement.
 
     Args:
-        by_rows: What `examine_rows` found.
-        by_persons: What `examine_persons` found, where persons are counted.
+        by_rows: What `examine_rows` found of the published table.
+        by_staged: What was found of the classes as they were made: by `examine_persons` where
+            persons are counted.
 
     Raises:
-        RequirementError: A model does not hold, or evidence and published table differ.
+        RequirementError: A model does not hold, or the classes that were made and those that were
+            published differ.
     """
-    proof = by_rows
-    if by_persons is not None:
-        if (by_persons.rows, by_persons.seal) != (by_rows.rows, by_rows.seal):
-            raise RequirementError(
-                "the proof failed: the published classes are not those whose persons were counted; "
-                "nothing was published"
-            )
-        proof = replace(
-            by_rows,
-            smallest_persons=by_persons.smallest_persons,
-            levels=(*by_rows.levels, *by_persons.levels),
+    if (by_staged.rows, by_staged.seal) != (by_rows.rows, by_rows.seal):
+        raise RequirementError(
+            "the proof failed: the published classes are not those that were made; a setting may "
+            "change values as they are written, such as spark.sql.parquet.outputTimestampType: "
+            "TIMESTAMP_MILLIS; nothing was published"
         )
+    proof = replace(
+        by_rows,
+        smallest_persons=by_staged.smallest_persons,
+        levels=(*by_rows.levels, *by_staged.levels),
+    )
     if not proof.holds:
         raise RequirementError(f"the proof failed ({proof.failures()}); nothing was published")
     return proof

@@ -199,6 +199,17 @@ def test_persons_come_from_the_manifest_since_files_do_not_tell_them(spark, pati
     assert f"{promised} persons were proved when it was made" in more.problems[-1]
 
 
+def test_altered_sensitive_values_are_found(spark, copy):
+    def exchanged(table):
+        values = table["disease"].to_pylist()
+        place = table.column_names.index("disease")
+        return table.set_column(place, "disease", pa.array([*values[1:-1], "x", "y"]))
+
+    edit_data(copy, exchanged)
+    audit = anon_spark.verify(str(copy), spark)
+    assert audit.problems == ("the columns that are published as they are were altered",)
+
+
 @pytest.mark.parametrize("k", [0, -3])
 def test_a_k_that_is_no_size_is_refused(spark, sound, k):
     with pytest.raises(SpecError, match=f"k: {k} is not a size of classes"):

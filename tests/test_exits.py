@@ -37,6 +37,13 @@ def test_ctrl_c_ends_as_shells_expect(capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
+def test_what_ctrl_c_makes_fail_on_the_way_out_is_no_error_of_its_own(capsys):
+    for follower in (ValueError("job cancelled"), DataError("the socket was closed")):
+        follower.__context__ = KeyboardInterrupt()
+        assert ended(follower) == 130
+        assert capsys.readouterr().err == "error: interrupted\n"
+
+
 def test_all_else_passes_through(capsys):
     with pytest.raises(ZeroDivisionError), reported():
         raise ZeroDivisionError

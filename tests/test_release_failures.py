@@ -148,6 +148,19 @@ def test_a_file_that_goes_while_it_is_read_is_a_data_error(spark, tmp_path):
     assert nothing_released(tmp_path / "out")
 
 
+def test_bounds_that_a_setting_rounds_are_not_published(spark, tmp_path):
+    df = spark.range(40).selectExpr("timestamp_micros(1234567 + id) as at", "id % 3 as s")
+    spec = spec_for(tmp_path / "out", {"at": QI, "s": "sensitive"})
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS")
+    try:
+        with pytest.raises(RequirementError) as caught:
+            anon_spark.anonymize(df, spec)
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    assert "TIMESTAMP_MILLIS; nothing was published" in one_line(caught.value)
+    assert nothing_released(tmp_path / "out")
+
+
 def test_what_is_not_a_table_or_a_spec_is_named(spark, tmp_path):
     spec = spec_for(tmp_path / "out", {"a": QI})
     for df, name in ((None, "NoneType"), (pa.table({"a": [1]}), "Table")):

@@ -54,12 +54,14 @@ def test_classes_and_rows_come_back(spark, monkeypatch, most):
     table = staged(spark)
     assert table.count() == (1 if most > 5 else 4)
     fields = [LOW, LABEL, staged_classes.SIZE]
-    found = [tuple(row) for row in staged_classes.classes_of(table, fields).collect()]
+    found = [tuple(row) for row in staged_classes.classes_of(table, fields, persons=True).collect()]
     if most > 5:
         assert found == CLASSES
     else:  # the class of twelve is in pieces, and its persons are listed with the first
         pieces = [(30, None, 5, [4, 5]), (30, None, 5, None), (30, None, 2, None)]
         assert found == [*CLASSES[:2], *pieces, CLASSES[3]]
+    sizes = staged_classes.classes_of(table, [staged_classes.SIZE], persons=False)
+    assert sum(row["size"] for row in sizes.collect()) == sum(SIZES)
     rows = staged_classes.rows_of(table, [NOTE, LABEL, TIMES], ["c2", "c3"])
     assert rows.columns == ["c2", "c1", "c3"]
     told = [label for (_, label, size, _) in CLASSES for _ in range(size)]

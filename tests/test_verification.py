@@ -12,6 +12,7 @@ from anon_spark.privacy import KAnonymity, Requirement
 from anon_spark.verification import (
     Proof,
     class_table,
+    examine,
     examine_persons,
     examine_rows,
     prove,
@@ -32,6 +33,12 @@ def published(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> DataFrame
 def rows_proof(spark: SparkSession, rows: Sequence[tuple[Any, ...]], *, persons: bool) -> Proof:
     table = class_table(published(spark, rows), NAMES, [F.sum("s").alias("total")])
     return examine_rows(table, NAMES, k(2), persons=persons)
+
+
+def made(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> Proof:
+    """What is found of classes as they were made, where nobody counts persons."""
+    classes = published(spark, rows).groupBy(*NAMES).agg(F.count("*").alias("rows"))
+    return examine(classes, NAMES, [], persons=False)
 
 
 def evidence(spark: SparkSession, classes: Sequence[tuple[Any, ...]]) -> DataFrame:
@@ -62,7 +69,7 @@ def test_classes_are_rows_that_look_alike(spark):
     assert proof.smallest_persons is None
     # sums of what else is asked: here of s, 3 + 4 + 6 + 8
     assert proof.sums == (21,)
-    assert prove(proof) is proof
+    assert prove(proof, made(spark, ROWS)) == proof
     (level,) = proof.levels
     assert level == {
         "model": "k_anonymity",
@@ -84,7 +91,7 @@ def test_negative_zero_is_zero_and_null_is_not_nan(spark):
 def test_a_class_that_is_too_small_fails(spark):
     proof = rows_proof(spark, [*ROWS, (9.0, "x", 0)], persons=False)
     with pytest.raises(RequirementError, match="achieved 1, required 2") as caught:
-        prove(proof)
+        prove(proof, made(spark, [*ROWS, (9.0, "x", 0)]))
     assert "nothing was published" in str(caught.value)
 
 
@@ -92,7 +99,7 @@ def test_a_class_that_is_too_small_fails(spark):
 def test_nothing_satisfies_everything(spark):
     proof = rows_proof(spark, [], persons=False)
     assert (proof.rows, proof.classes, proof.smallest_rows) == (0, 0, None)
-    assert prove(proof).holds
+    assert prove(proof, made(spark, [])).holds
 
 
 @pytest.mark.spark
@@ -140,8 +147,11 @@ TAMPERED = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("change", TAMPERED)
-def test_published_classes_that_the_evidence_does_not_know_fail(spark, change):
+def test_published_classes_that_were_not_made_fail(spark, change):
+    plain = rows_proof(spark, TAMPERED[change], persons=False)
+    with pytest.raises(RequirementError, match="are not those that were made"):
+        prove(plain, made(spark, ROWS))
     by_rows = rows_proof(spark, TAMPERED[change], persons=True)
     by_persons = examine_persons(evidence(spark, EVIDENCE), NAMES, k(1))
-    with pytest.raises(RequirementError, match="are not those whose persons were counted"):
+    with pytest.raises(RequirementError, match="are not those that were made"):
         prove(by_rows, by_persons)

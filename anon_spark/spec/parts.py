@@ -105,7 +105,8 @@ class AttributeSpec(Part):
         role: `identifier` (dropped), `person` (whom a row is about), `quasi_identifier`,
             `sensitive`, or `insensitive` (published as it is).
         hierarchy: How its values generalize; for quasi-identifiers only.
-        weight: How much losing detail here counts, above 0; for quasi-identifiers only.
+        weight: How much losing detail here counts, above 0 and at most 1e9; for quasi-identifiers
+            only.
         type: The Spark SQL type that it is cast to; as it is read if None.
     """
 
@@ -114,7 +115,7 @@ class AttributeSpec(Part):
         None, description="a hierarchy, such as {file: education.csv} or {prefix: {}}"
     )
     weight: float = Field(
-        1.0, strict=True, gt=0, allow_inf_nan=False, description="a finite number above 0"
+        1.0, strict=True, gt=0, le=1e9, description="a number above 0 and at most 1e9"
     )
     type: StrictStr | None = Field(None, description="the name of a Spark SQL type, such as int")
 

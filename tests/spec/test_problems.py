@@ -256,7 +256,7 @@ def test_weights_are_finite_numbers_above_zero(weight: Any) -> None:
     spec = with_attribute({"role": "quasi_identifier", "weight": weight})
     (found,) = problems_of(spec)
     assert found.startswith("attributes.a.weight: ")
-    assert "is not a finite number above 0" in found
+    assert "is not a number above 0 and at most 1e9" in found
 
 
 def test_a_whole_number_is_a_weight() -> None:
