@@ -132,7 +132,7 @@ def test_the_release_is_verified_through_spark_submit(submitted, cluster):
     spec = str(target.with_suffix(".yaml"))
     run = cluster.submit(JOBS / "verify.py", "--spec", spec, master="local[2]").end()
     assert run.returncode == 0, run.stderr[-4000:]
-    assert run.stdout.startswith(f"{latest(target)}: {ROWS} rows in ")
+    assert run.stdout.startswith(f"verified {latest(target)}: {ROWS} rows in ")
 
 
 def test_a_wrong_spec_ends_with_2_and_a_line_for_each_mistake(submitted):

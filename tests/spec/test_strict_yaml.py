@@ -186,7 +186,10 @@ def test_nothing_is_none(text: str) -> None:
 
 scalars = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 trees = st.recursive(
-    scalars, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=12
+    scalars,
+    # YAML takes keys of at most 1,024 characters, escapes counted
+    lambda below: st.lists(below) | st.dictionaries(st.text(max_size=80), below),
+    max_leaves=12,
 )
 
 
