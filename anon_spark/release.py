@@ -117,7 +117,8 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         prepared = prepare(df, spec)
         say(f"{prepared.profile.rows:,} rows; choosing partitions")
         cut = prepared.cut()
-        say(f"grouping {len(cut.rows):,} partitions ({spec.method.name})")
+        several = "s" if len(cut.rows) > 1 else ""
+        say(f"grouping {len(cut.rows):,} partition{several} ({spec.method.name})")
         staged = _group(prepared, cut, secret, staging)
         say(f"writing the release ({spec.release.form.name})")
         # what needs the staging table alone fills the cores that are idle meanwhile
