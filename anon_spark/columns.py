@@ -20,6 +20,8 @@ NUMBERS = (T.IntegralType, T.FractionalType, T.DateType, T.TimestampType, T.Time
 CATEGORIES = (T.StringType, T.CharType, T.VarcharType, T.BooleanType)
 OTHERS = (T.BinaryType, T.DayTimeIntervalType, T.VariantType)
 """What else can be published as it is, by itself or inside arrays, maps and structs."""
+NESTED = (T.ArrayType, T.MapType, T.StructType, T.VariantType)
+"""Types whose values hold any number of others."""
 UNHASHABLE = (T.MapType, T.VariantType)
 """What Spark cannot hash, nor whatever holds it."""
 

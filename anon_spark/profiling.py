@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import hierarchy_builders, hierarchy_files
-from anon_spark.columns import UNHASHABLE, Column, Columns, types_within
+from anon_spark.columns import NESTED, UNHASHABLE, Column, Columns, types_within
 from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
@@ -40,6 +40,7 @@ class Profile:
         null_persons: Rows whose person is missing.
         encodings: How each quasi-identifier becomes codes, in the order of the columns.
         row_bytes: Bytes that a row takes in memory, on average and about.
+        most_row_bytes: Bytes of the longest row; None where nested columns hide how long it is.
         digest: Digest of the untouched columns, see `digest`.
         ranges: Ranges of the columns that are integers at heart, under internal names.
     """
@@ -47,6 +48,7 @@ class Profile:
     rows: int
     null_persons: int
     row_bytes: float
+    most_row_bytes: int | None
     encodings: tuple[Encoding, ...]
     digest: tuple[int, ...]
     ranges: tuple[Range, ...]
@@ -89,7 +91,7 @@ def hashable(value: SparkColumn, data_type: T.DataType) -> SparkColumn:
             for i, field in enumerate(data_type.fields)
         ]
         return F.when(value.isNotNull(), F.struct(*fields))
-    return F.to_json(value)
+    return F.to_json(value, {"timeZone": "UTC"})  # whatever the zone of the session
 
 
 def untouched_values(columns: Columns) -> list[SparkColumn]:
@@ -121,6 +123,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
     if texts:
         length = reduce(operator.add, text_bytes).cast("long")
         aggregates.append(F.coalesce(F.sum(length), F.lit(0)).alias("text_bytes"))
+        aggregates.append(F.coalesce(F.max(length), F.lit(0)).alias("most_text_bytes"))
     ranged = [
         c
         for c in columns.all
@@ -203,6 +206,9 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         null_persons=value_of("null_persons") if columns.person is not None else 0,
         row_bytes=_WORD * len(columns.all)
         + (value_of("text_bytes") / max(value_of("digest_rows"), 1) if texts else 0.0),
+        most_row_bytes=None
+        if any(isinstance(c.data_type, NESTED) for c in columns.all)
+        else _WORD * len(columns.all) + (value_of("most_text_bytes") if texts else 0),
         encodings=tuple(encodings),
         digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest_")),
         ranges=tuple(

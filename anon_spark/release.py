@@ -42,6 +42,9 @@ Progress = Callable[[str], None]
 """Told what is being done, a line for each step."""
 
 MOST_PERSONS_LISTED = 65_536
+MOST_SPARED_BYTES = 1 << 26  # Spark's own limit of a batch
+_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_SPARKS_LIMIT = f"{MOST_SPARED_BYTES}b"
 
 
 @dataclass(frozen=True)
@@ -174,12 +177,34 @@ def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Stagi
         lambda batches: job(batches), staged_classes.SCHEMA
     )
     path = staging.path("staged", private=True)
-    with _worker_errors():
+    with _worker_errors(), _spared_batches(prepared, cut):
         # long binary values, read a few times and removed: no dictionary, no compression
         grouped.write.option("parquet.enable.dictionary", "false").option(
             "compression", "none"
         ).parquet(path)
     return prepared.table.sparkSession.read.schema(staged_classes.SCHEMA).parquet(path)
+
+
+@contextmanager
+def _spared_batches(prepared: Prepared, cut: Prepartition) -> Iterator[None]:
+    """Spares Spark to add up the bytes of a batch for every row that it hands to a worker.
+
+    It does so for every limit but the greatest. Where even batches of the longest rows, and whole
+    partitions of them, stay below Spark's own limit, it binds nobody.
+    """
+    conf, most = prepared.table.sparkSession.conf, prepared.profile.most_row_bytes
+    # a limit of the user's own stays
+    untouched = conf.get(_BATCH_BYTES) == _SPARKS_LIMIT
+    records = int(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or 0)
+    rows = max(records, *cut.rows)
+    if not untouched or most is None or records < 1 or rows * most > MOST_SPARED_BYTES:
+        yield
+        return
+    conf.set(_BATCH_BYTES, str(2**31 - 1))
+    try:
+        yield
+    finally:
+        conf.set(_BATCH_BYTES, _SPARKS_LIMIT)
 
 
 def _class_fields(prepared: Prepared) -> list[T.StructField]:

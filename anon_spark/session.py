@@ -69,8 +69,6 @@ def local_session(
             "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
             # Two hundred, the default of Spark, are for a cluster.
             "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
-            # Any lower limit makes Spark add up the batch for every row that it hands to Python.
-            "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             **(_silence() if quiet else {}),

@@ -66,6 +66,9 @@ def test_rows_are_as_long_as_their_texts(spark):
     # eight bytes for each of three values, and (2 + 5 + 2) / 3 of text
     found = look(df, {"a": QI, "s": "sensitive", "b": "insensitive"})
     assert found.row_bytes == 3 * 8 + 3
+    assert found.most_row_bytes == 3 * 8 + 7
+    nested = df.selectExpr("a", "array(s) as s", "b")
+    assert look(nested, {"a": QI, "s": "sensitive", "b": "insensitive"}).most_row_bytes is None
     assert look(df.select("a"), {"a": QI}).row_bytes == 8
     assert look(df.limit(0), {"a": QI, "s": "sensitive", "b": "insensitive"}).row_bytes == 24
 
