@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anon_spark.assessed import Assessment
+    from anon_spark.assessment import assess
     from anon_spark.audit import verify
     from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
     from anon_spark.release import Release, anonymize, run
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AnonSparkError": "errors",
+    "Assessment": "assessed",
     "DataError": "errors",
     "Release": "release",
     "ReleaseSpec": "spec",
     "RequirementError": "errors",
     "SpecError": "errors",
     "anonymize": "release",
+    "assess": "assessment",
     "read_spec": "spec",
     "run": "release",
     "verify": "audit",
@@ -31,12 +35,14 @@ _HOME = {
 
 __all__ = [
     "AnonSparkError",
+    "Assessment",
     "DataError",
     "Release",
     "ReleaseSpec",
     "RequirementError",
     "SpecError",
     "anonymize",
+    "assess",
     "read_spec",
     "run",
     "verify",

@@ -1,4 +1,4 @@
-"""How releases, audits and checks of the machine are told to people at a terminal."""
+"""How releases, audits, assessments and checks of the machine are told to people at a terminal."""
 
 import os
 import shutil
@@ -12,11 +12,16 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from anon_spark.assessed import Assessment, Level, Risks, size_summary
+from anon_spark.attack import Attack, Spread
 from anon_spark.audit import Audit
 from anon_spark.doctor import Check
+from anon_spark.linking import QUANTILES, THRESHOLDS
 from anon_spark.release import Release
+from anon_spark.unique_columns import UniqueColumns
 
 _LOG_WIDTH = 120
+_MOST_LINES = 12
 
 
 def console() -> Console:
@@ -102,6 +107,7 @@ def audit_account(audit: Audit) -> list[RenderableType]:
         ("Smallest class", smallest),
         *[("Found", _level(level)) for level in proof.levels],
     ]
+    facts += [("Not in the files", line) for line in audit.unchecked]
     if audit.persons_from_manifest is not None:
         facts.append(
             (
@@ -112,6 +118,166 @@ def audit_account(audit: Audit) -> list[RenderableType]:
         )
     facts.append(("Release", audit.path))
     return [_facts(facts), Text("verified" if audit.holds else "NOT verified")]
+
+
+def assessment_account(found: Assessment) -> list[RenderableType]:
+    """What was found of a table: classes, levels of the models, risks, telling sets of columns."""
+    facts = [("Quasi-identifiers", ", ".join(found.quasi_identifiers)), ("Rows", f"{found.rows:,}")]
+    if found.suppressed is not None:
+        facts.append(("Left out", f"{found.suppressed:,} suppressed rows"))
+    if found.persons is not None:
+        facts.append(("Persons", f"{found.persons:,} ({found.person})"))
+    facts.append(("Classes", f"{found.classes:,}"))
+    facts.append(("Rows of a class", _sizes(found.class_rows)))
+    if found.class_persons is not None:
+        facts.append(("Persons of a class", _sizes(found.class_persons)))
+    facts += [("Not measured", f"{name}: {reason}") for name, reason in found.left_out.items()]
+    parts: list[RenderableType] = [_facts(facts), _levels(found.levels), *_risks(found.risks)]
+    if found.unique_columns is not None:
+        parts += _unique_columns(found.unique_columns)
+    return parts
+
+
+def _sizes(sizes: dict[int, int]) -> str:
+    told = size_summary(sizes)
+    if told["smallest"] is None:
+        return "there is none"
+    names = {"p5": "5 %", "p25": "25 %", "median": "half", "p75": "75 %", "p95": "95 %"}
+    shares = ", ".join(f"{share} up to {told[name]:,}" for name, share in names.items())
+    return (
+        f"from {told['smallest']:,} to {told['largest']:,}, mean {told['mean']:,.2f}; of the "
+        f"classes {shares}"
+    )
+
+
+def _levels(levels: Sequence[Level]) -> Table:
+    table = Table(box=SIMPLE, pad_edge=False)
+    for name in ("Model", "Attribute", "Level", "Counted"):
+        table.add_column(name)
+    table.add_column("Better", overflow="fold")
+    for level in levels:
+        told = ", ".join(
+            f"{name} = {value}" if not isinstance(value, str) else value
+            for name, value in level.parameters.items()
+            if not isinstance(value, bool)
+        )
+        if "enhanced" in level.parameters:
+            told = "enhanced" if level.parameters["enhanced"] else "basic"
+        shown = f"none ({level.reason})"
+        if level.level is not None:
+            shown = f"{level.measure} = {level.level:.6g}"
+        table.add_row(
+            Text(f"{level.model} ({told})" if told else level.model),
+            Text(level.attribute or ""),
+            Text(shown),
+            level.unit,
+            level.better,
+        )
+    return table
+
+
+def _risks(risks: Risks) -> list[RenderableType]:
+    table = Table(box=SIMPLE, pad_edge=False)
+    table.add_column(f"Risk ({risks.unit} of a class)")
+    above = f"above {risks.threshold:g}"
+    for name in ("highest", "average", "at the highest", above, "unique"):
+        table.add_column(name, justify="right")
+    for who, risk in (("prosecutor", risks.prosecutor), ("journalist", risks.journalist)):
+        if risk is not None:
+            shares = (risk.at_highest, risk.above_threshold, risk.uniques)
+            table.add_row(
+                who,
+                f"{risk.highest:.4g}",
+                f"{risk.average:.4g}",
+                *[f"{share:.2%}" for share in shares],
+            )
+    facts = []
+    if risks.marketer is not None:
+        facts.append(("Marketer", f"{risks.marketer:.2%} are linked rightly, on average"))
+    if risks.marketer_of_population is not None:
+        share = risks.marketer_of_population
+        facts.append(("Marketer, population", f"{share:.2%} are linked rightly, on average"))
+    if risks.journalist is not None and risks.journalist.not_covered:
+        lacking = f"{risks.journalist.not_covered:.2%} are in classes that it has fewer of"
+        facts.append(("Population table", f"{lacking}: it does not hold all of the population"))
+    if (estimated := risks.population_uniqueness) is not None:
+        others = (
+            ("zayatz", estimated.zayatz),
+            ("pitman", estimated.pitman),
+            ("snb", estimated.snb),
+        )
+        all_of_them = ", ".join(f"{n} {'-' if v is None else f'{v:.2%}'}" for n, v in others)
+        facts.append(
+            (
+                "Population uniqueness",
+                f"about {estimated.dankar:.2%} of {estimated.population:,} {risks.unit} "
+                f"({estimated.chosen}; {all_of_them})",
+            )
+        )
+    facts += [
+        (name.replace("_", " ").capitalize(), f"not told: {reason}")
+        for name, reason in risks.reasons.items()
+    ]
+    return [*([table] if table.row_count else []), _facts(facts)]
+
+
+def _unique_columns(found: UniqueColumns) -> list[RenderableType]:
+    together = f"all {len(found.columns)} columns together make {found.together.unique:.2%}"
+    if not found.minimal:
+        return [
+            Text(
+                f"\nNo small set of columns makes {found.share:.0%} of the rows unique; {together}"
+            )
+        ]
+    table = Table(box=SIMPLE, pad_edge=False)
+    table.add_column("Smallest sets of columns")
+    table.add_column("Rows made unique", justify="right")
+    for each in found.minimal[:_MOST_LINES]:
+        error = f" \u00b1 {each.error:.2%}" if each.error else ""
+        table.add_row(Text(", ".join(each.columns)), f"{each.unique:.2%}{error}")
+    more = len(found.minimal) - _MOST_LINES
+    lines = [f"and {more:,} more (--json)"] if more > 0 else []
+    if found.not_measured:
+        lines.append(f"{found.not_measured:,} other sets were not measured, being too many")
+    return [table, *[Text(line) for line in lines]]
+
+
+def attack_account(found: Attack) -> list[RenderableType]:
+    """What a linking attack found: candidates of persons, and what they give away."""
+    reached = found.persons - found.not_found
+    facts = [("Matched on", ", ".join(found.matched_on))]
+    if found.unknown:
+        facts.append(("Not in the auxiliary table", ", ".join(found.unknown)))
+    facts.append(("Persons", f"{found.persons:,}"))
+    facts.append(("Not in the release", f"{found.not_found:,}: no row covers their values"))
+    if found.candidates is not None:
+        facts.append(("With one candidate", f"{found.one_candidate:,}"))
+        if found.k is not None:
+            facts.append((f"With fewer than k = {found.k:,}", f"{found.fewer_than_k:,}"))
+    facts += [("Rows", f"{found.rows:,}"), ("Release", found.path)]
+    parts: list[RenderableType] = [_facts(facts)]
+    if found.candidates is None:
+        return parts
+    table = Table(box=SIMPLE, pad_edge=False)
+    table.add_column(f"Over {reached:,} persons", overflow="fold")
+    for head in ("least", *[f"{q:.0%}" for q in QUANTILES], "most", "mean"):
+        table.add_column(head, justify="right")
+    table.add_row("Candidates", *_spread(found.candidates, "{:,.1f}"))
+    lines = []
+    for each in found.confidences:
+        name = f"Confidence: {each.attribute}"
+        table.add_row(Text(name), *_spread(each.spread, "{:.1%}"))
+        shares = ", ".join(
+            f"{threshold:.0%} {'or more ' * (threshold < 1)}for {share:.2%}"
+            for threshold, share in zip(THRESHOLDS, each.at_least, strict=True)
+        )
+        lines.append(Text(f"{name} is {shares} of them"))
+    return [*parts, table, *lines]
+
+
+def _spread(spread: Spread, shown: str) -> list[str]:
+    numbers = (spread.least, *spread.quantiles, spread.most, spread.average)
+    return [shown.format(number).removesuffix(".0") for number in numbers]
 
 
 def checks_account(checks: Sequence[Check]) -> list[RenderableType]:
@@ -151,10 +317,15 @@ def _smallest(rows: int | None, persons: int | None) -> str:
 
 def _level(level: dict[str, Any]) -> str:
     verdict = "holds" if level["holds"] else "DOES NOT HOLD"
-    achieved = "no class"
-    if level["achieved"] is not None:
-        achieved = f"{level['achieved']:,} {level['unit']}"
-    return f"{level['model']}: {achieved}, {level['required']:,} required: {verdict}"
+    about = f" of {level['attribute']}" if "attribute" in level else ""
+    if level["model"] == "k_anonymity":
+        achieved = "no class"
+        if level["achieved"] is not None:
+            achieved = f"{level['achieved']:,} {level['unit']}"
+        return f"{level['model']}: {achieved}, {level['required']:,} required: {verdict}"
+    achieved = "none" if level["achieved"] is None else f"{level['achieved']:.6g}"
+    asked = f"{level['bound']} {level['required']:g} required"
+    return f"{level['model']}{about}: {level['measure']} {achieved}, {asked}: {verdict}"
 
 
 def _number(value: float) -> str:

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anon_spark import storage, verification
+from anon_spark import class_levels, sensitive, storage, verification
+from anon_spark.columns import Column, Columns
 from anon_spark.errors import DataError, RequirementError, SpecError
-from anon_spark.privacy import MODELS, PrivacyModel
-from anon_spark.privacy.k_anonymity import KAnonymity
+from anon_spark.privacy import KAnonymity, PrivacyModel, Requirement, counts_rows
 from anon_spark.profiling import digest, hashable
 from anon_spark.source_errors import reading
+from anon_spark.spec import AttributeSpec
+from anon_spark.spec.choices import PRIVACY, chosen
 from anon_spark.verification import Proof
 
 
@@ -28,12 +30,14 @@ class Audit:
             persons that was proved when it was made. Persons are not published, so files alone
             tell rows only.
         problems: Every way in which files and promise differ; empty for a sound release.
+        unchecked: What the files alone cannot show, and what was proved when it was made.
     """
 
     path: str
     proof: Proof
     persons_from_manifest: int | None
     problems: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -86,7 +90,7 @@ def verify(
     try:
         manifest = json.loads(storage.read_text(folder, "manifest.json"))
         columns = manifest["columns"]
-        models = [_model(entry) for entry in manifest["spec"]["privacy"]]
+        models = [chosen(PRIVACY, entry) for entry in manifest["spec"]["privacy"]]
         names = [n for c in columns if c["role"] == "quasi_identifier" for n in c["published_as"]]
         order = [name for c in columns for name in c["published_as"]]
         promised = manifest["proof"]
@@ -96,17 +100,36 @@ def verify(
             n for c in columns if c["role"] != "quasi_identifier" for n in c["published_as"]
         ]
         digest_promised = manifest.get("digest_of_untouched_columns")
+        suppressed = manifest["rows"]["suppressed"]
+        split = manifest["spec"].get("sensitive_as_quasi_identifier", False)
+        roles = {c["name"]: c["role"] for c in columns}
+        attributes = manifest["spec"]["attributes"]
     except (ValueError, KeyError, TypeError):
         raise DataError(
             f"the manifest of {folder} is damaged; verify its files with --quasi-identifiers, --k"
         ) from None
+    unchecked: list[str] = []
     if k is not None:
         models = [KAnonymity(k, "rows")]
+    else:
+        models, unchecked = _shown_by_files(
+            models, persons=smallest_persons is not None, suppressed=suppressed
+        )
+    sizes = [model for model in models if not model.about_values]
     with reading(f"release {folder}"):
         published = spark.read.parquet(f"{folder}/data")
         if published.columns != order:
             return _broken(folder, "the columns of the data are not those of the manifest")
-        proof = _examine(published, names, [_by_rows(model) for model in models], untouched)
+        proof = _examine(published, names, sizes, untouched)
+        told = {
+            name: AttributeSpec(role="sensitive", hierarchy=_hierarchy(attributes.get(name, {})))
+            for name, role in roles.items()
+            if role == "sensitive"
+        }
+        if any(model.concerns(name, sensitive=True) for model in models for name in told):
+            levels, left = _values(published, names, told, models, proof.rows, split=split)
+            proof = replace(proof, levels=(*proof.levels, *levels))
+            unchecked += left
     problems = [proof.failures()] if not proof.holds else []
     if digest_promised is not None and list(proof.sums) != digest_promised:
         problems.append("the columns that are published as they are were altered")
@@ -121,17 +144,67 @@ def verify(
     ):
         if here != promise:
             problems.append(f"{what}: found {here}, the manifest says {promise}")
-    return Audit(folder, proof, smallest_persons, tuple(problems))
+    return Audit(folder, proof, smallest_persons, tuple(problems), tuple(unchecked))
 
 
-def _model(entry: dict[str, Any]) -> PrivacyModel:
-    parameters = {key: value for key, value in entry.items() if key != "model"}
-    return MODELS[entry["model"]](**parameters)
+def _shown_by_files(
+    models: Sequence[PrivacyModel], *, persons: bool, suppressed: int
+) -> tuple[list[PrivacyModel], list[str]]:
+    """What files can still show of promises, and why not the others."""
+    shown, unchecked = [], []
+    for model in models:
+        weaker = model.by_rows() if persons and not counts_rows(model) else model
+        if model.within is not None:
+            unchecked.append(f"{model.name}: the {model.within.name} of its classes")
+        if weaker is None:
+            unchecked.append(f"{model.name}: it counts persons, whom the files do not tell")
+        elif model.reads:
+            unchecked.append(f"{model.name}: it looks at {', '.join(map(repr, model.reads))}")
+        elif model.compares_with_table and suppressed:
+            unchecked.append(
+                f"{model.name}: it compares with the whole table, of which {suppressed:,} rows "
+                "were suppressed"
+            )
+        else:
+            shown.append(weaker)
+    return shown, unchecked
 
 
-def _by_rows(model: PrivacyModel) -> PrivacyModel:
-    # k persons are at least k rows: what the files can still show of a promise about persons
-    return KAnonymity(model.k, "rows")
+def _hierarchy(attribute: Any) -> Any:
+    """The hierarchy of an attribute as far as the manifest tells it: not what a file held."""
+    told = attribute.get("hierarchy") if isinstance(attribute, dict) else None
+    return told or None
+
+
+def _values(
+    published: DataFrame,
+    names: Sequence[str],
+    told: dict[str, AttributeSpec],
+    models: Sequence[PrivacyModel],
+    rows: int,
+    *,
+    split: bool,
+) -> tuple[tuple[dict[str, Any], ...], list[str]]:
+    """The levels of models about sensitive values, against the published distribution."""
+    inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
+    renamed = published.toDF(*inside.values())
+    columns = tuple(
+        Column(name, inside[name], "sensitive", published.schema[name].dataType, attribute)
+        for name, attribute in told.items()
+    )
+    asked = sensitive.asked_of(Columns(columns, tuple(inside)), models, split=split)
+    found = sensitive.look(renamed, asked, rows=rows, person=None)
+    distributions = tuple(attribute.distribution for attribute in found)
+    able, unchecked = [], []
+    for model in models:
+        problems = Requirement((model,), distributions).problems()
+        unchecked += [f"{problem} (what a file told is not in a release)" for problem in problems]
+        able += [model] * (not problems)
+    hashes = [sensitive.key_of(*map(sensitive.plain_value, one.columns)) for one in asked]
+    classes = class_levels.classes_with_values(renamed, [inside[name] for name in names], hashes)
+    requirement = Requirement(tuple(able), distributions)
+    keys = [attribute.keys for attribute in found]
+    return verification.examine_values(classes, requirement, keys, persons=False).levels, unchecked
 
 
 def _broken(folder: str, problem: str) -> Audit:

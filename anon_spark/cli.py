@@ -1,4 +1,4 @@
-"""The command line: anon-spark demo | run | plan | verify | doctor.
+"""The command line: anon-spark demo | run | plan | verify | assess | attack | doctor.
 
 Results go to stdout, progress and errors to stderr. What the commands need is imported when they
 run, so that help comes at once.
@@ -62,11 +62,13 @@ def _root(
       anon-spark plan conf/adult.yaml          what would happen; writes nothing
       anon-spark run conf/adult.yaml           makes the release
       anon-spark verify out/adult              proves it again from its files
+      anon-spark assess people.csv --quasi-identifiers age,zip   how anonymous any table is
+      anon-spark attack out/adult --auxiliary voters.csv         whom it gives away
       anon-spark doctor                        what keeps it from running on this machine
 
     \b
     Exit codes:
-      0  released, or verified
+      0  released, verified, assessed, or attacked
       2  the spec or its files are wrong
       3  the requirement cannot be met, or a proof failed: nothing is published
       4  the data could not be read or written
@@ -232,6 +234,190 @@ def verify(
 
 
 @app.command()
+def assess(
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="Parquet, CSV, JSON or ORC; or a release of ours."),
+    ],
+    quasi_identifiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Columns by which people are found, separated by commas; given twice or more, "
+            "each is one column, commas and all. A release of ours brings its own.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="D,E", help="Columns that must not be learnt; as above."),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that tells whom a row is about."),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="A table of everybody, for the journalist's risk."),
+    ] = None,
+    sampling_fraction: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The share of the population that the table holds."),
+    ] = None,
+    population_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Or how large the population is.")
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(metavar="RISK", help="The acceptable risk of a row.")
+    ] = 0.2,
+    leave_out_suppressed: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-suppressed",
+            help="Leave out rows whose quasi-identifiers are all null or *; else they are a class.",
+        ),
+    ] = False,
+    unique_columns: Annotated[
+        bool, typer.Option(help="Look for the smallest sets of columns that make rows unique.")
+    ] = True,
+    among: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,C", help="In which columns; in all but the sensitive and the person's."
+        ),
+    ] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="The format, if the suffix does not say it."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of Spark's reader, such as sep=';'. Can be repeated. CSV has a header "
+            "line unless header=false.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+) -> None:
+    """Measure how anonymous a table is.
+
+    Any table, original or released: the level that it has under every privacy model, the risks of
+    re-identification, and which columns single people out. Shows no value of the table.
+
+    \b
+    Examples:
+      anon-spark assess people.csv --quasi-identifiers age,zip,sex --sensitive disease
+      anon-spark assess visits.parquet --quasi-identifiers age,zip --sensitive disease \\
+        --person patient --sampling-fraction 0.1 --json
+      anon-spark assess people.csv --option sep=';' --quasi-identifiers age --population all.csv
+      anon-spark assess out/adult
+    """
+    with reported():
+        import json
+
+        from anon_spark import account
+        from anon_spark.assessment import assess_path
+        from anon_spark.session import local_session
+
+        found = assess_path(
+            table,
+            local_session(),
+            quasi_identifiers=_columns(quasi_identifiers),
+            sensitive=_columns(sensitive),
+            person=person,
+            population=population,
+            kind=file_format,
+            options=_options(options or ()),
+            threshold=threshold,
+            sampling_fraction=sampling_fraction,
+            population_size=population_size,
+            leave_out_suppressed=leave_out_suppressed,
+            search_unique=unique_columns,
+            among=_columns(among),
+        )
+        if as_json:
+            told = found.to_dict()
+            typer.echo(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+            return
+        for part in account.assessment_account(found):
+            account.console().print(part)
+
+
+@app.command()
+def attack(
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="A target or release folder of ours.")
+    ],
+    auxiliary: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE",
+            help="Known persons, such as a voter list: Parquet, CSV, JSON or ORC, with original "
+            "quasi-identifiers under their names in the source.",
+        ),
+    ],
+    spec: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC", help="The spec of the release, where hierarchies come from files."
+        ),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A column of TABLE that tells whom a row is about."),
+    ] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="The format, if the suffix does not say it."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of Spark's reader, such as sep=';'. Can be repeated. CSV has a header "
+            "line unless header=false.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+) -> None:
+    """Play the linking attack.
+
+    For every known person, the published rows that may be about that person, and how sure they
+    make of the sensitive values. Shows figures only, no value of anybody.
+
+    \b
+    Examples:
+      anon-spark attack out/patients --auxiliary voters.csv --spec patients.yaml
+      anon-spark attack out/visits --auxiliary known.parquet --person name --json
+    """
+    with reported():
+        import json
+
+        from anon_spark import account
+        from anon_spark.assessed_tables import open_table
+        from anon_spark.attack import attack as make_attack
+        from anon_spark.session import local_session
+        from anon_spark.spec import read_spec
+
+        given = {} if spec is None else read_spec(spec).attributes
+        session = local_session()
+        found = make_attack(
+            release,
+            open_table(session, auxiliary, file_format, _options(options or ())).df,
+            session,
+            hierarchies={name: attribute.hierarchy for name, attribute in given.items()},
+            person=person,
+        )
+        if as_json:
+            typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+            return
+        for part in account.attack_account(found):
+            account.console().print(part)
+
+
+@app.command()
 def doctor(
     target: Annotated[
         str | None,
@@ -262,3 +448,14 @@ def _columns(given: Sequence[str] | None) -> list[str] | None:
         return None
     names = next(csv.reader(given, skipinitialspace=True)) if len(given) == 1 else list(given)
     return list(dict.fromkeys(names))
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    from anon_spark.errors import SpecError
+
+    wrong = [text for text in given if not text.partition("=")[0] or "=" not in text]
+    if wrong:
+        raise SpecError(
+            [f"--option: {text!r} is not key=value; write for example sep=;" for text in wrong]
+        )
+    return dict(text.split("=", 1) for text in given)

@@ -26,6 +26,10 @@ UNHASHABLE = (T.MapType, T.VariantType)
 """What Spark cannot hash, nor whatever holds it."""
 
 
+PRIVATE = "private"
+"""The role of a column that a privacy model looks at and that is not published."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of the table that the job reads.
@@ -33,7 +37,7 @@ class Column:
     Args:
         name: Public name.
         internal: Name inside the job.
-        role: Role in the spec.
+        role: Role in the spec, or `PRIVATE`.
         data_type: Type after the cast that the spec asks for.
         attribute: What the spec says of it.
         cast: Whether the spec casts it.
@@ -162,14 +166,18 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
             "other_columns: drop (or keep, to publish them as they are)"
         )
     columns = []
+    looked_at = {name for model in spec.privacy for name in model.reads}
     for i, name in enumerate(names):
         attribute = spec.attributes.get(name)
         if attribute is None:
             if spec.other_columns != "keep":
                 continue
             attribute = AttributeSpec(role="insensitive")
-        if attribute.role == "identifier":
-            continue
+        role: str = attribute.role
+        if role == "identifier":
+            if name not in looked_at:
+                continue
+            role = PRIVATE
         data_type = schema[i].dataType
         cast = False
         if attribute.type is not None:
@@ -182,7 +190,7 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
                 )
                 continue
             cast, data_type = wanted != data_type, wanted
-        column = Column(name, f"c{i}", attribute.role, data_type, attribute, cast)
+        column = Column(name, f"c{i}", role, data_type, attribute, cast)
         problems.extend(_type_problems(column))
         columns.append(column)
     if problems:
@@ -201,8 +209,8 @@ def _type_problems(column: Column) -> list[str]:
             "number or text, or give it another role"
         ]
     if column.role != "quasi_identifier":
-        if _publishable(kind):
-            return []
+        if column.role == PRIVATE or _publishable(kind):
+            return _hierarchy_problems(column)
         return [
             f"attributes.{name}: a column of type {shown} cannot be published; make it a number or "
             "text, or drop it by role: identifier"
@@ -212,9 +220,24 @@ def _type_problems(column: Column) -> list[str]:
             f"attributes.{name}: a column of type {shown} cannot be a quasi-identifier; split it "
             "into columns of numbers, dates or text, or give it another role"
         ]
+    return _hierarchy_problems(column)
+
+
+def _hierarchy_problems(column: Column) -> list[str]:
+    name, kind = column.name, column.data_type
+    shown = kind.simpleString()
     hierarchy = column.attribute.hierarchy
     if hierarchy is None:
         return []
+    if (
+        hierarchy.dates is not None
+        and column.role == "sensitive"
+        and not isinstance(kind, T.DateType)
+    ):
+        return [
+            f"attributes.{name}.hierarchy.dates: the sensitive column is of type {shown}, not a "
+            "day; say type: date or choose another hierarchy"
+        ]
     if hierarchy.intervals is not None and not isinstance(kind, (T.IntegralType, T.FractionalType)):
         return [
             f"attributes.{name}.hierarchy.intervals: the column is of type {shown}, not a number; "

@@ -23,6 +23,7 @@ from anon_spark.block import Axes
 from anon_spark.cutting import Cutting, look_at, note_parts
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import satisfied
+from anon_spark.privacy.predicates import Predicates
 
 
 @lean_kernel
@@ -71,16 +72,15 @@ def both_satisfied(
     middle: int,
     hi: int,
     least: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
 ) -> bool:  # pragma: no cover - compiled
     """Whether both sides of a cut satisfy the requirement; fixes the bounds of the two parts."""
     if middle - lo < least or hi - middle < least:
         return False
     c.bounds[0], c.bounds[1], c.bounds[2] = lo, middle, hi
     look_at(c, c.lists[axis, lo:hi], lo)
-    return satisfied(models, parameters, c.rows, lo, middle, c.scratch) and satisfied(
-        models, parameters, c.rows, middle, hi, c.scratch
+    return satisfied(predicates, c.rows, lo, middle, c.scratch) and satisfied(
+        predicates, c.rows, middle, hi, c.scratch
     )
 
 
@@ -91,8 +91,7 @@ def cut_number(
     lo: int,
     hi: int,
     least: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
 ) -> int:  # pragma: no cover - compiled
     """Cuts rows lo..hi-1 on a number, at the median; returns the number of parts, 0 or 2.
 
@@ -106,13 +105,13 @@ def cut_number(
         middle = first_from(entries, lo, hi, rank_of(entries[lo]) + 1)
         if len(c.standing) > 0:
             stand(c, axis, lo, middle, middle, hi)
-        if both_satisfied(c, axis, lo, middle, hi, least, models, parameters):
+        if both_satisfied(c, axis, lo, middle, hi, least, predicates):
             return 2
     if c.high[axis] == np.inf:
         middle = first_from(entries, lo, hi, rank_of(entries[hi - 1]))
         if len(c.standing) > 0:
             stand(c, axis, lo, middle, middle, hi)
-        if both_satisfied(c, axis, lo, middle, hi, least, models, parameters):
+        if both_satisfied(c, axis, lo, middle, hi, least, predicates):
             return 2
     half = lo + (hi - lo + 1) // 2
     median = rank_of(entries[half - 1])
@@ -122,11 +121,11 @@ def cut_number(
         stand(c, axis, lo, ties, above, hi)
         for i in range(ties, above):
             entries[i] = np.uint64(median) << HALF | np.uint64(row_of(c.standing[i]))
-        if both_satisfied(c, axis, lo, half, hi, least, models, parameters):
+        if both_satisfied(c, axis, lo, half, hi, least, predicates):
             return 2
-    if both_satisfied(c, axis, lo, above, hi, least, models, parameters):
+    if both_satisfied(c, axis, lo, above, hi, least, predicates):
         return 2
-    if both_satisfied(c, axis, lo, ties, hi, least, models, parameters):
+    if both_satisfied(c, axis, lo, ties, hi, least, predicates):
         return 2
     return 0
 
@@ -214,14 +213,13 @@ def cut_category(
     axis: int,
     lo: int,
     hi: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
 ) -> int:  # pragma: no cover - compiled
     """Cuts rows lo..hi-1 into the children of their lowest common ancestor.
 
-    Children that break the requirement form one part together, and if that is too small as well it
-    joins the smallest child that is large enough. Returns the number of parts, 0 where that leaves
-    fewer than two.
+    Children that break the requirement form one part together. While that breaks it as well, it is
+    joined by the smallest child that does not, then by more of those, in their order. Returns the
+    number of parts, 0 where that leaves fewer than two.
     """
     entries = c.lists[axis]
     children = find_children(c, axes, axis, lo, hi)
@@ -229,7 +227,7 @@ def cut_category(
     goods, smallest, least = 0, -1, hi - lo + 1
     for p in range(children):
         a, b = c.run[p], c.run[p + 1]
-        c.good[p] = satisfied(models, parameters, c.rows, a, b, c.scratch)
+        c.good[p] = satisfied(predicates, c.rows, a, b, c.scratch)
         if c.good[p]:
             goods += 1
             if b - a < least:
@@ -240,35 +238,40 @@ def cut_category(
         send(c, axis, c.standing, lo, children, children)
     if goods == 0:
         return 0
-    # the children that cannot stand alone go to the end, and before them the child they may join
-    at, rest = 0, lo
+    alone, rest, at = goods == children, lo, 0
     for p in range(children):
         if not c.good[p]:
-            c.target[p] = goods
             look_at(c, entries[c.run[p] : c.run[p + 1]], rest)
             rest += c.run[p + 1] - c.run[p]
-        elif p == smallest and goods < children:
-            c.target[p] = goods - 1
-        else:
-            c.target[p] = at
-            at += 1
-    if len(c.standing) > 0 and goods < children:
-        send(c, axis, c.standing, lo, children, goods + 1)
-    parts = goods
-    if goods < children:
-        if satisfied(models, parameters, c.rows, lo, rest, c.scratch):
-            parts += 1
-        else:
-            for p in range(children):
-                c.target[p] = min(c.target[p], goods - 1)
-    if parts < 2:
+    while not alone and goods > 0 and not satisfied(predicates, c.rows, lo, rest, c.scratch):
+        # rows at least double from look to look, so that few are needed
+        twice = rest + (rest - lo)
+        while goods > 0 and rest < twice:
+            p = smallest
+            if not c.good[p]:
+                while not c.good[at]:
+                    at += 1
+                p = at
+            c.good[p] = False
+            goods -= 1
+            look_at(c, entries[c.run[p] : c.run[p + 1]], rest)
+            rest += c.run[p + 1] - c.run[p]
+    if goods == 0 or (alone and children < 2):
         return 0
-    if goods < children:
-        send(c, axis, entries, lo, children, parts)
-    else:
-        for p in range(parts + 1):
+    if alone:
+        for p in range(children + 1):
             c.bounds[p] = c.run[p]
-    return parts
+        return children
+    part = 0
+    for p in range(children):
+        c.target[p] = goods
+        if c.good[p]:
+            c.target[p] = part
+            part += 1
+    if len(c.standing) > 0:
+        send(c, axis, c.standing, lo, children, goods + 1)
+    send(c, axis, entries, lo, children, goods + 1)
+    return goods + 1
 
 
 @lean_kernel
@@ -278,8 +281,7 @@ def find_cut(
     lo: int,
     hi: int,
     least: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Finds a cut of rows lo..hi-1, and arranges the list of its attribute only; see `cut_widest`.
 
@@ -297,9 +299,9 @@ def find_cut(
             break
         c.width[axis] = -1.0
         if axes.node_at[axis] == axes.node_at[axis + 1]:
-            parts = cut_number(c, axis, lo, hi, least, models, parameters)
+            parts = cut_number(c, axis, lo, hi, least, predicates)
         else:
-            parts = cut_category(c, axes, axis, lo, hi, models, parameters)
+            parts = cut_category(c, axes, axis, lo, hi, predicates)
         if parts > 0:
             return parts, axis
     return 0, -1
@@ -332,15 +334,14 @@ def cut_widest(
     lo: int,
     hi: int,
     least: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
 ) -> tuple[int, int]:  # pragma: no cover - compiled
     """Cuts rows lo..hi-1 on the attribute of widest weighted normalized range that allows it.
 
     Ties go to the first column. Returns (number of parts, attribute), or (0, -1) where no attribute
     can be cut; the parts are the slices between c.bounds[0], c.bounds[1], ....
     """
-    parts, axis = find_cut(c, axes, lo, hi, least, models, parameters)
+    parts, axis = find_cut(c, axes, lo, hi, least, predicates)
     if parts > 0:
         follow_cut(c, axis, parts)
     return parts, axis

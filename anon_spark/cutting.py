@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from anon_spark.attribute_lists import HALF, presort, row_of
 from anon_spark.block import Axes, Block
 from anon_spark.kernel_cache import lean_kernel
-from anon_spark.privacy.rows import Rows, Scratch
+from anon_spark.privacy.predicates import Predicates
+from anon_spark.privacy.rows import Rows, Scratch, arranged
 
 
 class Cutting(NamedTuple):
@@ -42,18 +43,17 @@ class Cutting(NamedTuple):
         return self.code[self.code_at[axis] + (self.lists[axis, lo:hi] >> HALF).astype(np.int64)]
 
 
-def start(block: Block, axes: Axes, *, relaxed: bool = False) -> Cutting:
+def start(block: Block, axes: Axes, predicates: Predicates, *, relaxed: bool = False) -> Cutting:
     """Sorts a block into lists that may be moved about.
 
     Args:
         block: n rows. Relaxed cuts follow their order where they spread ties.
         axes: Its attributes.
+        predicates: What the parts have to satisfy.
         relaxed: Whether rows that bear the median of a number may go to either side.
     """
     n, d = block.qi.shape
-    persons = 0 if block.person is None else n
-    s = block.sensitive.shape[1]
-    person = np.empty(0, np.int64) if block.person is None else block.person
+    of_row, scratch = arranged(block.person, block.sensitive, predicates)
     siblings = max(int(np.diff(axes.child_at).max(initial=0)), 2)
     lists = np.empty((d, n), np.uint64)
     buffer = np.empty(n, np.uint64)
@@ -64,9 +64,9 @@ def start(block: Block, axes: Axes, *, relaxed: bool = False) -> Cutting:
         standing=np.arange(n if relaxed else 0, dtype=np.uint64),
         code=np.concatenate([np.empty(0), *codes]),
         code_at=np.cumsum([0, *map(len, codes)])[:-1],
-        of_row=Rows(person.astype(np.int32), np.array(block.sensitive, np.int32, order="C")),
-        rows=Rows(np.empty(persons, np.int32), np.empty((n, s), np.int32)),
-        scratch=Scratch(np.zeros(int(person.max(initial=-1)) + 1, np.int32), np.zeros(1, np.int32)),
+        of_row=of_row,
+        rows=Rows(np.empty_like(of_row.person), np.empty_like(of_row.sensitive)),
+        scratch=scratch,
         low=np.empty(d),
         high=np.empty(d),
         width=np.empty(d),

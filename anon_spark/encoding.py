@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anon_spark.block import NAN_CODE, NULL_CODE
 from anon_spark.errors import DataError
 from anon_spark.hierarchy import UNKNOWN, Hierarchy
+from anon_spark.privacy import Distribution
 
 
 def order_keys(column: pa.Array) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -258,6 +259,72 @@ class Category:
 
 
 Encoding = Number | Category
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveAttribute:
+    """One attribute that privacy models look at: its v values in their order, missing last.
+
+    Args:
+        column: Its column under its internal name.
+        values: The value of every code, shape (v,); with `beside`, of codes of its own.
+        keys: A 64-bit hash of every value, as `sensitive.key_of` makes it.
+        distribution: How common each value is in the whole table.
+        private: Whether a column of it is not published.
+        beside: The attribute that it is counted together with, if there is one.
+        pairs: Every pair of codes that occurs, the code of its own times the number of codes of
+            `beside` plus its code, ascending; their places are the codes, shape (v,).
+    """
+
+    column: str
+    values: pa.Array
+    keys: NDArray[np.int64]
+    distribution: Distribution
+    private: bool = False
+    beside: "SensitiveAttribute | None" = None
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tell its codes."""
+        return (self.column, *(() if self.beside is None else self.beside.columns))
+
+    def codes(self, table: pa.Table) -> NDArray[np.int32]:
+        """Codes 0..v-1 of the n rows of a table, shape (n,).
+
+        Raises:
+            DataError: A value was not there at the first look.
+        """
+        found = self._own(table[self.column])
+        if self.beside is None:
+            return found
+        pair = self.joined(found, self.beside.codes(table))
+        codes = np.minimum(np.searchsorted(self.pairs, pair), len(self.pairs) - 1)
+        if not np.array_equal(self.pairs[codes], pair):
+            raise DataError(_CHANGED)
+        return codes.astype(np.int32)
+
+    def joined(self, own: NDArray[np.int32], beside: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Pairs of codes as one number each."""
+        assert self.beside is not None
+        return own.astype(np.int64) * self.beside.size + beside
+
+    @property
+    def size(self) -> int:
+        """Number of its codes, v."""
+        return len(self.values) if self.beside is None else len(self.pairs)
+
+    def _own(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
+        values = self.values if self.values.type == column.type else self.values.cast(column.type)
+        if pa.types.is_floating(column.type):
+            column, values = pc.add(column, 0.0), pc.add(values, 0.0)  # no negative zero
+        found = pc.index_in(column, value_set=values, skip_nulls=False)
+        if found.null_count:
+            raise DataError(_CHANGED)
+        return np.asarray(found.to_numpy(), np.int32)
+
+
+_CHANGED = "the source changed while it was read; run again on a source that stands still"
 
 
 def typed_values(values: list[object], kind: pa.DataType) -> pa.Array:

@@ -37,6 +37,10 @@ class RequirementError(AnonSparkError):
     exit_code = 3
 
 
+class IneligiblePartition(RequirementError):  # noqa: N818 - it is a kind of the above
+    """One partition cannot meet the requirement by itself; a coarser prepartition may."""
+
+
 class DataError(AnonSparkError):
     """The data could not be read or written."""
 

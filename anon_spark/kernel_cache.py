@@ -8,8 +8,10 @@ the temporary folder.
 """
 
 import hashlib
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,6 +25,7 @@ from numba.core.caching import CacheImpl
 
 from anon_spark.private_folder import private_folder
 
+_DAY = 86_400.0  # seconds
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -46,7 +49,7 @@ class PackageLocator:
         module = py_func.__module__
         if module.partition(".")[0] != _PACKAGE:
             return None
-        beside = Path(py_file).parent / "__pycache__"
+        beside = Path(py_file).parent / "__pycache__" / _kernels()
         own = Path(py_file).exists() and not config.CACHE_DIR and _writable(beside)  # type: ignore[attr-defined]
         folder = beside if own else cache_folder() / module
         return cls(folder, py_func.__code__.co_firstlineno, py_file)
@@ -56,8 +59,16 @@ class PackageLocator:
         return str(self._folder)
 
     def ensure_cache_path(self) -> None:
-        """Makes the folder."""
+        """Makes the folder, and removes those of other sources beside it.
+
+        Numba reads the list of what a file has kept before it looks whether that is of these
+        sources, and fails on types that have moved since.
+        """
         _make(self._folder)
+        if self._folder.name == _kernels():
+            for other in self._folder.parent.glob("kernels-*"):
+                if other.name != _kernels() and _is_old(other):
+                    shutil.rmtree(other, ignore_errors=True)
 
     def get_source_stamp(self) -> str:
         """What tells a kernel of other sources; of all sources, since kernels call each other."""
@@ -89,11 +100,23 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
+def _is_old(folder: Path) -> bool:
+    """Whether nobody can still be at work in a folder, as a process of other sources may."""
+    with suppress(OSError):
+        return time.time() - folder.stat().st_mtime > _DAY
+    return False
+
+
+def _kernels() -> str:
+    """Name of a folder for the kernels of these sources."""
+    return f"kernels-{source_digest()[:16]}"
+
+
 @cache
 def cache_folder() -> Path:
     """The folder for the kernels of these sources; its base exists and can be written."""
     for base in _bases():
-        folder = base / f"kernels-{source_digest()[:16]}"
+        folder = base / _kernels()
         if _writable(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix="anon_spark-kernels-"))

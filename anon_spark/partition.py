@@ -16,8 +16,7 @@ from anon_spark.cuts import cut_widest, lowest_common_ancestor
 from anon_spark.cutting import start
 from anon_spark.encoding import Category, Encoding
 from anon_spark.kernel_cache import kernel
-from anon_spark.privacy import Requirement
-from anon_spark.privacy.k_anonymity import KAnonymity
+from anon_spark.privacy import KAnonymity, Requirement
 
 
 @dataclass(frozen=True)
@@ -152,10 +151,17 @@ class PartitionTree:
                 short += lacking
             if short and stands_alone(short):
                 return [*whole, short], []
-            if short and whole:
-                nearest = min(whole, key=size)
-                whole.remove(nearest)
-                return [*whole, sorted(nearest + short)], []
+            # what stands alone may not do so any more when it takes others in
+            whole.sort(key=size)
+            for taker in whole if short else ():
+                joined = sorted(taker + short)
+                if stands_alone(joined):
+                    whole.remove(taker)
+                    return [*whole, joined], []
+            while short and whole:
+                short = sorted(short + whole.pop(0))
+                if stands_alone(short):
+                    return [*whole, short], []
             return whole, short
 
         whole, short = gather(self.root)
@@ -220,15 +226,15 @@ def grow(
     if block.rows == 0:
         return PartitionTree(Leaf(0), 1)
     axes = block.axes()
-    cutting = start(block, axes)
-    models, parameters = Requirement((KAnonymity(max(least, 1)),)).compiled()
+    predicates = Requirement((KAnonymity(max(least, 1)),)).compiled()
+    cutting = start(block, axes, predicates)
     count = 0
 
     def build(lo: int, hi: int) -> Node:
         nonlocal count
         parts, axis = 0, -1
         if hi - lo > most:
-            parts, axis = cut_widest(cutting, axes, lo, hi, least, models, parameters)
+            parts, axis = cut_widest(cutting, axes, lo, hi, least, predicates)
         if parts == 0:
             count += 1
             return Leaf(count - 1)

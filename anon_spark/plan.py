@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from anon_spark.assessed import Level
 from anon_spark.columns import NUMBERS
 from anon_spark.encoding import Encoding, Number
 from anon_spark.errors import RequirementError, SpecError
@@ -21,6 +22,7 @@ from anon_spark.plan_findings import (
     spec_findings,
     untouched_findings,
 )
+from anon_spark.plan_levels import level_cells, reachable_levels
 from anon_spark.preparation import prepare
 from anon_spark.source_errors import reading
 from anon_spark.sources import source_name
@@ -56,6 +58,7 @@ class Plan:
         partitions: Rows of every partition, largest first.
         estimate: Expected classes and loss; None where they cannot be told.
         findings: What stands in the way of the release, then what is worth a thought.
+        levels: The best level of every privacy model that any grouping could reach.
     """
 
     columns: tuple[PlannedColumn, ...]
@@ -63,6 +66,7 @@ class Plan:
     partitions: tuple[int, ...]
     estimate: Estimate | None
     findings: tuple[Finding, ...]
+    levels: tuple[Level, ...] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -96,6 +100,9 @@ class Plan:
             lines.append(f"Partitions  {len(self.partitions):,}{largest}")
         if self.estimate is not None:
             lines += _estimate_lines(self.estimate, self.rows or 0)
+        if self.levels:
+            lines += ["", "Within reach, by the table as one class"]
+            lines += _aligned(level_cells(self.levels))
         for title, blocking in (("Problems", True), ("Worth a thought", False)):
             texts = [f.text for f in self.findings if bool(f.exit_code) == blocking]
             if texts:
@@ -158,7 +165,9 @@ def _plan(df: DataFrame, spec: ReleaseSpec, say: Callable[[str], None]) -> Plan:
         gcp = None if expected is None else expected.gcp
         findings += outcome_findings(rows, partitions, prepared.partition_rows, gcp)
     findings.sort(key=lambda finding: not finding.exit_code)
-    return Plan(columns, rows, partitions, expected, tuple(findings))
+    say("looking at sensitive values")
+    levels = reachable_levels(prepared)
+    return Plan(columns, rows, partitions, expected, tuple(findings), levels)
 
 
 def _columns_of_schema(

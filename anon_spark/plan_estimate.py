@@ -6,7 +6,7 @@ corresponds to its thinness.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.prepartition import draw_sample
-from anon_spark.privacy import Requirement
+from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing.classes import arrange
 from anon_spark.routing import PERSON
 
@@ -52,12 +52,14 @@ class Sample:
         row: Which combination every row is, shape (m,).
         codes: Codes of the quasi-identifiers, shape (m, d).
         person: Codes 0..p-1 of the persons, shape (m,), or None where a row is a person.
+        sensitive: Codes of the sensitive attributes that the requirement looks at, shape (m, s).
     """
 
     combinations: pa.Table
     row: NDArray[np.int64]
     codes: NDArray[np.float64]
     person: NDArray[np.int64] | None
+    sensitive: NDArray[np.int32]
 
     @property
     def rows(self) -> int:
@@ -69,6 +71,8 @@ def draw(prepared: "Prepared") -> Sample:
     """A sample of about `SAMPLE_ROWS` rows, or all where there are fewer."""
     encodings = prepared.profile.encodings
     names = [e.column for e in encodings] + [PERSON] * prepared.has_person
+    looked_at = [name for attribute in prepared.sensitive for name in attribute.columns]
+    names += dict.fromkeys(name for name in looked_at if name not in names)
     drawn = draw_sample(
         prepared.table, names, prepared.row_hash, prepared.profile.rows, SAMPLE_ROWS
     )
@@ -83,7 +87,10 @@ def draw(prepared: "Prepared") -> Sample:
         alone = known < 0
         known[alone] = len(known) + np.arange(alone.sum())
         person = np.unique(known, return_inverse=True)[1].astype(np.int64)
-    return Sample(table, row, codes[row], person)
+    sensitive = np.empty((table.num_rows, len(prepared.sensitive)), np.int32)
+    for place, attribute in enumerate(prepared.sensitive):
+        sensitive[:, place] = attribute.codes(table)
+    return Sample(table, row, codes[row], person, sensitive[row])
 
 
 def _shares(weights: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -100,7 +107,6 @@ def estimate(prepared: "Prepared", sample: Sample) -> Estimate | None:
     rows = prepared.profile.rows
     share = sample.rows / rows
     requirement = prepared.requirement
-    persons = sample.rows if sample.person is None else int(sample.person.max()) + 1
     # k rows of the table are k * share rows of the sample, of which a class needs some
     wanted = requirement.least_rows * share
     near = wanted if share == 1.0 else max(wanted, min(requirement.least_rows, _FEWEST))
@@ -108,7 +114,7 @@ def estimate(prepared: "Prepared", sample: Sample) -> Estimate | None:
     found = []
     for scale in scales[: 1 if near == wanted else 2]:
         scaled = _scaled(requirement, scale)
-        if not scaled.eligible(sample.rows, persons):
+        if not satisfied_by(scaled, sample.person, sample.sensitive):
             break
         found.append(_outcome(prepared, sample, scaled))
     if not found:
@@ -133,12 +139,8 @@ def estimate(prepared: "Prepared", sample: Sample) -> Estimate | None:
 
 
 def _scaled(requirement: Requirement, scale: float) -> Requirement:
-    """The requirement with every k multiplied."""
-    models: list[Any] = [
-        replace(model, k=max(1, round(model.k * scale))) if hasattr(model, "k") else model
-        for model in requirement.models
-    ]
-    return Requirement(tuple(models))
+    """The requirement with every size multiplied."""
+    return replace(requirement, models=tuple(m.thinned(scale) for m in requirement.models))
 
 
 def _outcome(
@@ -151,7 +153,7 @@ def _outcome(
         weight=np.array([e.weight for e in encodings]),
         extent=np.array([e.extent for e in encodings]),
         hierarchies=tuple(e.hierarchy for e in encodings),
-        sensitive=np.empty((sample.rows, 0), np.int32),
+        sensitive=sample.sensitive,
         person=sample.person,
     )
     labels = prepared.spec.method.group(block, requirement, np.random.default_rng(0))

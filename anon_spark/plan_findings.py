@@ -41,11 +41,13 @@ class Finding:
 def spec_findings(spec: ReleaseSpec) -> list[Finding]:
     """What the spec alone tells."""
     found = []
-    for i, model in enumerate(spec.privacy):
-        if model.least_rows <= 1:
-            found.append(
-                Finding(f"privacy.{i}: classes of one are allowed, which protects nobody; raise k")
+    if all(model.least_rows <= 1 for model in spec.privacy):
+        found.append(
+            Finding(
+                "privacy: classes of one are allowed, which tells who a row is about; add "
+                "{model: k_anonymity, k: 10}, or raise k"
             )
+        )
     if spec.other_columns == "keep":
         found.append(
             Finding(

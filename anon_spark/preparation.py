@@ -1,5 +1,6 @@
 """A table made ready: its roles checked, looked through once, and the cuts that can be made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +11,14 @@ from pyspark.sql import types as T
 
 from anon_spark import packing
 from anon_spark.columns import Column, Columns, resolve
-from anon_spark.errors import SpecError
+from anon_spark.encoding import SensitiveAttribute
+from anon_spark.errors import RequirementError, SpecError
 from anon_spark.prepartition import Prepartition, default_partition_rows, prepartition
 from anon_spark.privacy import Requirement
 from anon_spark.profiling import Profile, hashable, profile
 from anon_spark.routing import PERSON, PackedTable
 from anon_spark.row_order import ROW_HASH, has_words
+from anon_spark.sensitive import Asked, asked_of, look
 from anon_spark.source_errors import reading
 from anon_spark.sources import lossless_types, read, source_name
 from anon_spark.spec import ReleaseSpec
@@ -31,6 +34,8 @@ class Prepared:
     table: DataFrame
     """The columns of the job under internal names, the person as a token."""
     requirement: Requirement
+    sensitive: tuple[SensitiveAttribute, ...] = ()
+    """The sensitive attributes that the requirement looks at."""
 
     @property
     def types(self) -> list[T.DataType]:
@@ -91,16 +96,37 @@ class Prepared:
             tuple(c.internal for c in self.columns.untouched),
         )
 
-    def cut(self) -> Prepartition:
-        """Chooses the partitions."""
+    def about(self, attributes: Sequence[SensitiveAttribute]) -> Requirement:
+        """The requirement, as far as it is about sizes and some of its attributes."""
+        return replace(self.requirement, attributes=tuple(a.distribution for a in attributes))
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The columns of `sensitive`."""
+        split = self.spec.sensitive_as_quasi_identifier
+        return asked_of(self.columns, self.spec.privacy, split=split)
+
+    def cut(self, partition_rows: int | None = None) -> Prepartition:
+        """Chooses the partitions, of `partition_rows` rows at most if that can be.
+
+        Raises:
+            RequirementError: The whole table does not satisfy a model, so no grouping of it can.
+        """
+        rows, attributes = self.profile.rows, self.requirement.attributes
+        if rows and attributes:
+            unit = "persons" if self.has_person else "rows"
+            obstacles = self.requirement.obstacles(rows, attributes[0].units, unit)
+            if obstacles:
+                raise RequirementError("; ".join(obstacles))
         return prepartition(
             self.packed,
             self.profile.encodings,
             self.requirement,
             rows=self.profile.rows,
-            partition_rows=self.partition_rows,
+            partition_rows=partition_rows or self.partition_rows,
             row_hash=self.row_hash,
             persons=self.has_person,
+            attributes=self.sensitive,
         )
 
 
@@ -108,7 +134,6 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     """Checks the roles of a spec against a table and looks through it."""
     columns = resolve(spec, df.schema)
     form = spec.release.form
-    requirement = Requirement(tuple(spec.privacy))
     lost = columns.failed_casts()
     if lost:
         found = columns.renamed(df).agg(*lost).toArrow().to_pylist()[0]
@@ -147,7 +172,26 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     table = frame
     if person is not None:
         table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
-    return Prepared(spec, columns, looked, table, requirement)
+    return _with_requirement(Prepared(spec, columns, looked, table, Requirement(spec.privacy)))
+
+
+def _with_requirement(prepared: Prepared) -> Prepared:
+    """Looks at the sensitive attributes that the privacy models are about.
+
+    Raises:
+        SpecError: A model cannot be asked of its attribute.
+    """
+    models, asked = prepared.spec.privacy, prepared.asked
+    if not asked:
+        return prepared
+    rows = prepared.profile.rows
+    person = PERSON if prepared.has_person else None
+    found = look(prepared.table, asked, rows=rows, person=person)
+    requirement = Requirement(models, tuple(attribute.distribution for attribute in found))
+    problems = requirement.problems()
+    if problems:
+        raise SpecError(problems)
+    return replace(prepared, requirement=requirement, sensitive=found)
 
 
 def _token(person: Column) -> Any:

@@ -16,13 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark import hierarchy_builders, hierarchy_files
+from anon_spark.column_hierarchies import arrow_type, given_hierarchy, hierarchy_of_values
 from anon_spark.columns import NESTED, UNHASHABLE, Column, Columns, types_within
 from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
-from anon_spark.hierarchy import Hierarchy
 from anon_spark.packing import Range, as_integer, can_be_packed
-from anon_spark.spec import HierarchySpec
 
 MOST_VALUES = 1_000_000
 """Most distinct values that a category may have whose hierarchy is made from its values."""
@@ -62,7 +60,15 @@ def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
     """
     if not columns:
         return [F.count(F.lit(1)).alias("digest_rows")]
-    row = F.xxhash64(*columns)
+    # Spark's hash passes over nulls: where they stand is told beside
+    missing = [
+        reduce(
+            SparkColumn.bitwiseOR,
+            [F.shiftleft(F.isnull(c).cast("long"), i) for i, c in enumerate(columns[at : at + 63])],
+        )
+        for at in range(0, len(columns), 63)
+    ]
+    row = F.xxhash64(*columns, *missing)
     return [
         F.count(F.lit(1)).alias("digest_rows"),
         F.coalesce(F.sum(row.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)).alias("digest_low"),
@@ -111,7 +117,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
             values; all of them at once, with counts and without the values.
     """
     given = {
-        column.internal: _given_hierarchy(column)
+        column.internal: given_hierarchy(column)
         for column in columns.quasi_identifiers
         if not column.is_number
     }
@@ -140,7 +146,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
             finite = _finite(column)
             aggregates += [F.min(finite).alias(f"{name}_min"), F.max(finite).alias(f"{name}_max")]
         elif (hierarchy := given[name]) is not None:
-            leaves = typed_values(list(hierarchy.values), _arrow_type(column))
+            leaves = typed_values(list(hierarchy.values), arrow_type(column))
             unknown = value.isNotNull() & ~value.isin([_literal(leaf) for leaf in leaves])
             aggregates.append(F.count_if(unknown).alias(f"{name}_unknown"))
         else:
@@ -187,7 +193,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         hierarchy = given[name]
         if hierarchy is None:
             try:
-                hierarchy = _built_hierarchy(column, domains[name])
+                hierarchy = hierarchy_of_values(column, domains[name])
             except SpecError as error:
                 where = f"attributes.{column.name}" + (
                     ".hierarchy" if column.attribute.hierarchy is not None else ""
@@ -230,51 +236,6 @@ def _finite(column: Column) -> SparkColumn:
     return value
 
 
-def _arrow_type(column: Column) -> pa.DataType:
-    """Arrow type of the values of a category under its internal name."""
-    kind = column.data_type
-    if isinstance(kind, T.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    simple: dict[type[T.DataType], pa.DataType] = {
-        T.ByteType: pa.int8(),
-        T.ShortType: pa.int16(),
-        T.IntegerType: pa.int32(),
-        T.LongType: pa.int64(),
-        T.FloatType: pa.float32(),
-        T.DoubleType: pa.float64(),
-        T.DateType: pa.date32(),
-    }
-    return simple.get(type(kind), pa.string())
-
-
-def _given_hierarchy(column: Column) -> Hierarchy | None:
-    """The hierarchy that the spec brings whole, or None where it is made from the values."""
-    spec = column.attribute.hierarchy
-    if spec is None or (spec.file is None and spec.tree is None):
-        return None
-    file = spec.file or ""
-    where = f"attributes.{column.name}.hierarchy"
-    try:
-        if spec.tree is not None:
-            hierarchy = hierarchy_files.from_tree(spec.tree)
-        elif file.lower().endswith((".json", ".yaml", ".yml")):
-            hierarchy = hierarchy_files.read_tree(file)
-        else:
-            hierarchy = hierarchy_files.read_csv(file, separator=spec.separator)
-    except SpecError as error:
-        raise SpecError([f"{where}: {problem}" for problem in error.problems]) from None
-    except (OSError, ValueError) as error:
-        raise SpecError(f"{where}: {error}") from None
-    try:
-        typed_values(list(hierarchy.values), _arrow_type(column))
-    except pa.ArrowInvalid:
-        raise SpecError(
-            f"{where}: its leaves are not all of the column's type "
-            f"{column.data_type.simpleString()}; mend the file, or say type: string"
-        ) from None
-    return hierarchy
-
-
 def _literal(leaf: pa.Scalar) -> SparkColumn:
     """A Spark literal that is exactly the value of a leaf."""
     value = leaf.as_py()
@@ -300,30 +261,3 @@ def _domains(df: DataFrame, columns: Sequence[Column]) -> dict[str, list[object]
                 "there is no hierarchy; mend them at the source, or leave the hierarchy out"
             ) from None
     return domains
-
-
-def _built_hierarchy(column: Column, values: list[object]) -> Hierarchy:
-    spec: HierarchySpec | None = column.attribute.hierarchy
-    if not values:
-        return hierarchy_builders.flat_hierarchy([])
-    if spec is None:
-        return hierarchy_builders.flat_hierarchy(values)
-    if spec.prefix is not None:
-        return hierarchy_builders.prefix_hierarchy(values, lengths=spec.prefix.lengths)
-    if spec.dates is not None:
-        return hierarchy_builders.date_hierarchy(values, levels=spec.dates)
-    if spec.intervals is None:
-        return hierarchy_builders.flat_hierarchy(values)
-    if spec.intervals.bounds is not None:
-        bounds = spec.intervals.bounds
-        if spec.unknown != "root":
-            return hierarchy_builders.interval_hierarchy(values, bounds=bounds)
-        inside = hierarchy_builders.within_bounds(values, bounds)
-        hierarchy = hierarchy_builders.interval_hierarchy(inside, bounds=bounds)
-        return hierarchy if len(inside) == len(values) else hierarchy.with_unknown()
-    return hierarchy_builders.interval_hierarchy(
-        values,
-        width=spec.intervals.width,
-        origin=spec.intervals.origin,
-        levels=spec.intervals.levels,
-    )

@@ -18,15 +18,28 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
-from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
+from anon_spark.errors import (
+    AnonSparkError,
+    DataError,
+    IneligiblePartition,
+    RequirementError,
+    SpecError,
+)
+from anon_spark.examination import (
+    class_fields,
+    examine_published,
+    examine_radius,
+    examine_staged,
+    examine_values,
+    prove_rows,
+    suppressed_digest,
+)
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
-from anon_spark.profiling import digest, untouched_values
 from anon_spark.routing import ROUTED
 from anon_spark.secret import Secret, find_secret
 from anon_spark.source_errors import reading
@@ -34,8 +47,7 @@ from anon_spark.sources import source_name
 from anon_spark.spec import ReleaseSpec
 from anon_spark.storage import Staging, Target
 from anon_spark.utility import METRICS
-from anon_spark.utility.summary import Summary, sum_penalties, summarize
-from anon_spark.verification import Proof
+from anon_spark.utility.summary import Summary, summarize
 from anon_spark.worker import LocalJob
 
 Progress = Callable[[str], None]
@@ -44,6 +56,7 @@ Progress = Callable[[str], None]
 MOST_PERSONS_LISTED = 65_536
 MOST_SPARED_BYTES = 1 << 26  # Spark's own limit of a batch
 _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_FEWER = 4  # times as many rows in a partition where one cannot meet the requirement alone
 _SPARKS_LIMIT = f"{MOST_SPARED_BYTES}b"
 
 
@@ -118,21 +131,18 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
     ):
         say("looking through the table")
         prepared = prepare(df, spec)
-        say(f"{prepared.profile.rows:,} rows; choosing partitions")
-        cut = prepared.cut()
-        several = "s" if len(cut.rows) > 1 else ""
-        say(f"grouping {len(cut.rows):,} partition{several} ({spec.method.name})")
-        staged = _group(prepared, cut, secret, staging)
+        staged = _group(prepared, secret, staging, say)
         say(f"writing the release ({spec.release.form.name})")
         # what needs the staging table alone fills the cores that are idle meanwhile
-        examine = inheritable_thread_target(df.sparkSession)(_examine_staged)
+        examine = inheritable_thread_target(df.sparkSession)(examine_staged)
         private = beside.submit(examine, prepared, staged)
         published = _publish(prepared, staged, staging)
         say("proving the requirement from the files")
-        by_rows = _examine_published(prepared, published)
+        by_rows = examine_published(prepared, published)
         by_staged, penalties = private.result()
-        proof = verification.prove(by_rows, by_staged)
-        _prove_rows(prepared, proof)
+        values = examine_values(prepared, published, staged, by_rows, by_staged)
+        proof = verification.prove(by_rows, by_staged, values, examine_radius(prepared, staged))
+        prove_rows(prepared, proof, suppressed_digest(prepared, staged))
         say("measuring utility")
         summary = summarize(
             penalties,
@@ -159,24 +169,48 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
     return Release(path, json.loads(dumps(manifest)), df.sparkSession)
 
 
-def _group(prepared: Prepared, cut: Prepartition, secret: Secret, staging: Staging) -> DataFrame:
+def _group(prepared: Prepared, secret: Secret, staging: Staging, say: Progress) -> DataFrame:
+    """Groups the table, with fewer partitions where one cannot meet the requirement by itself.
+
+    Values of persons who have rows in several partitions are known only where they are grouped. The
+    whole table can be one class, so this ends.
+    """
+    partition_rows = prepared.partition_rows
+    while True:
+        say(f"{prepared.profile.rows:,} rows; choosing partitions")
+        cut = prepared.cut(partition_rows)
+        several = "s" if len(cut.rows) > 1 else ""
+        say(f"grouping {len(cut.rows):,} partition{several} ({prepared.spec.method.name})")
+        name = "staged" if partition_rows == prepared.partition_rows else f"staged-{partition_rows}"
+        try:
+            return _group_partitions(prepared, cut, secret, staging.path(name, private=True))
+        except IneligiblePartition:
+            if len(cut.rows) == 1:
+                raise
+            partition_rows = min(_FEWER * partition_rows, prepared.profile.rows)
+            say("a partition cannot meet the requirement by itself; taking fewer")
+
+
+def _group_partitions(
+    prepared: Prepared, cut: Prepartition, secret: Secret, path: str
+) -> DataFrame:
     """Runs the local algorithm on every partition, and writes the staging table once."""
     router = cut.router
     job = LocalJob(
         router=router,
-        fields=tuple(field.name for field in _class_fields(prepared)),
+        fields=tuple(field.name for field in class_fields(prepared)),
         requirement=prepared.requirement,
         method=prepared.spec.method,
         form=prepared.spec.release.form,
         secret=secret,
         persons=prepared.has_person,
         most_persons=max(MOST_PERSONS_LISTED, 2 * prepared.requirement.least_rows),
+        suppression=prepared.spec.suppression.limit,
     )
     bundles = prepared.packed.df.mapInArrow(lambda batches: router.bundles(batches), ROUTED)
     grouped = bundles.repartitionById(router.partitions, F.col("partition")).mapInArrow(
         lambda batches: job(batches), staged_classes.SCHEMA
     )
-    path = staging.path("staged", private=True)
     with _worker_errors(), _spared_batches(prepared, cut):
         # long binary values, read a few times and removed: no dictionary, no compression
         grouped.write.option("parquet.enable.dictionary", "false").option(
@@ -207,15 +241,6 @@ def _spared_batches(prepared: Prepared, cut: Prepartition) -> Iterator[None]:
         conf.set(_BATCH_BYTES, _SPARKS_LIMIT)
 
 
-def _class_fields(prepared: Prepared) -> list[T.StructField]:
-    form = prepared.spec.release.form
-    return [
-        field
-        for encoding, kind in zip(prepared.profile.encodings, prepared.types, strict=True)
-        for field in form.staged_fields(encoding, kind)
-    ]
-
-
 def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> DataFrame:
     """Writes the published table and reads it back, under internal names."""
     form, encodings = prepared.spec.release.form, prepared.profile.encodings
@@ -234,49 +259,6 @@ def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> DataFra
     with _worker_errors():
         rows.select(*internal).toDF(*public).write.parquet(path)
     return prepared.table.sparkSession.read.parquet(path).toDF(*internal)
-
-
-def _published_names(prepared: Prepared) -> list[str]:
-    form = prepared.spec.release.form
-    return [name for e in prepared.profile.encodings for name in form.internal_names(e)]
-
-
-def _examine_published(prepared: Prepared, published: DataFrame) -> Proof:
-    """What the published files prove of classes, rows and untouched columns."""
-    names = _published_names(prepared)
-    untouched = digest(untouched_values(prepared.columns))
-    classes = verification.class_table(published, names, untouched)
-    requirement = prepared.requirement
-    return verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
-
-
-def _examine_staged(
-    prepared: Prepared, staged: DataFrame
-) -> tuple[Proof, list[tuple[float, float]]]:
-    """What the staging table proves of classes and persons, and the sums of penalties."""
-    spec, encodings = prepared.spec, prepared.profile.encodings
-    form, names = spec.release.form, _published_names(prepared)
-    fields = [*_class_fields(prepared), staged_classes.SIZE]
-    counted = [staged_classes.SIZE, *[staged_classes.PERSONS] * prepared.has_person]
-    evidence = staged_classes.classes_of(staged, fields, persons=prepared.has_person).select(
-        *form.published(encodings), *[field.name for field in counted]
-    )
-    if prepared.has_person:
-        proof = verification.examine_persons(evidence, names, prepared.requirement)
-    else:
-        rows = F.col(staged_classes.SIZE.name).alias("rows")
-        proof = verification.examine(evidence.select(*names, rows), names, [], persons=False)
-    return proof, sum_penalties(staged, form, encodings, spec.leaf_penalty)
-
-
-def _prove_rows(prepared: Prepared, proof: Proof) -> None:
-    """Proves that no row was lost or doubled and that the untouched columns are unaltered."""
-    if proof.sums != prepared.profile.digest:
-        raise RequirementError(
-            f"the proof failed: {proof.rows} rows were written of {prepared.profile.rows}, or "
-            "columns that must stay as they are were altered; nothing was published. If the "
-            "source changed while it was read, run again on one that stands still"
-        )
 
 
 def _write_figures(staging: Staging, metrics: dict[str, Any], summary: Summary) -> None:
@@ -310,7 +292,10 @@ def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-_RAISED = re.compile(r"anon_spark\.errors\.(DataError|RequirementError): ([^\n]+)")
+_KINDS: dict[str, type[AnonSparkError]] = {
+    kind.__name__: kind for kind in (DataError, IneligiblePartition, RequirementError)
+}
+_RAISED = re.compile(rf"anon_spark\.errors\.({'|'.join(_KINDS)}): ([^\n]+)")
 
 
 @contextmanager
@@ -328,5 +313,4 @@ def _worker_errors() -> Iterator[None]:
         )
         if raised is None:
             raise
-        kind = RequirementError if raised[1] == "RequirementError" else DataError
-        raise kind(raised[2]) from None
+        raise _KINDS[raised[1]](raised[2]) from None

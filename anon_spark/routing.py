@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from anon_spark import arrow_stream
-from anon_spark.encoding import Category, Encoding
+from anon_spark.encoding import Category, Encoding, SensitiveAttribute
 from anon_spark.packing import Slot, unpack
 from anon_spark.partition import PartitionTree
-from anon_spark.row_order import count_sort, row_keys
+from anon_spark.row_order import count_sort, mix_into, row_keys
 from anon_spark.worker_process import settle
 
 PERSON = "person"
@@ -25,6 +25,9 @@ PERSON = "person"
 
 ROUTED = "partition int, rows binary"
 """What leaves the routing worker, as Spark's schema."""
+
+HELD = "partition int, attribute int, value int, person long, rows long"
+"""What partitions hold, as Spark's schema; attribute -1 has all rows."""
 
 ROWS_PER_BUNDLE, BYTES_PER_BUNDLE = 1 << 20, 1 << 27
 
@@ -57,6 +60,9 @@ class Router:
         tree: Its leaves are, together or in chunks, the partitions.
         first: The first partition of every leaf, shape (leaves,); without it, its number.
         chunks: Among how many partitions a leaf's rows are spread by a hash, shape (leaves,).
+        attributes: The sensitive attributes that the requirement looks at. Where there are any, the
+            rows of a person stay together when a leaf is spread, or two partitions that publish
+            equal classes could together break what each satisfies.
     """
 
     encodings: tuple[Encoding, ...]
@@ -65,11 +71,18 @@ class Router:
     tree: PartitionTree
     first: NDArray[np.int32] | None = None
     chunks: NDArray[np.int32] = field(default_factory=lambda: np.ones(1, np.int32))
+    attributes: tuple[SensitiveAttribute, ...] = ()
 
     @property
     def partitions(self) -> int:
         """Number of partitions."""
         return self.tree.leaves if self.first is None else int((self.first + self.chunks).max())
+
+    @property
+    def private(self) -> list[str]:
+        """Columns that the requirement looks at and that are not published."""
+        looked_at = [name for attribute in self.attributes for name in attribute.columns]
+        return [name for name in dict.fromkeys(looked_at) if name not in self.untouched]
 
     def joined(self, sets: Sequence[Sequence[int]], chunks: Sequence[int]) -> "Router":
         """A router of sets of leaves, the s-th spread over `chunks[s]` partitions."""
@@ -92,6 +105,35 @@ class Router:
             number = self._route(received, self._codes(table))
             yield pa.RecordBatch.from_arrays([pa.array(number), person], ["number", "person"])
 
+    def holdings(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """How many rows of some batches have which value in which partition, as `HELD`.
+
+        Where persons are told, each has rows of its own.
+        """
+        for received in _bundles(batches):
+            table = unpack(received, self.slots)
+            number = pa.array(self._route(received, self._codes(table)))
+            for place, attribute in enumerate([None, *self.attributes]):
+                told = {"partition": number}
+                told["value"] = pa.array(
+                    np.zeros(len(number), np.int32) if attribute is None else attribute.codes(table)
+                )
+                if PERSON in table.column_names:
+                    told["person"] = table[PERSON].combine_chunks().cast(pa.int64())
+                counted = pa.table(told).group_by(list(told)).aggregate([([], "count_all")])
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        counted["partition"].combine_chunks(),
+                        pa.array(np.full(len(counted), place - 1, np.int32)),
+                        counted["value"].combine_chunks(),
+                        counted["person"].combine_chunks()
+                        if "person" in told
+                        else pa.nulls(len(counted), pa.int64()),
+                        counted["count_all"].combine_chunks(),
+                    ],
+                    ["partition", "attribute", "value", "person", "rows"],
+                )
+
     def bundles(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows, a bundle for each partition and some hundred thousand rows."""
         for received in _bundles(batches):
@@ -108,6 +150,13 @@ class Router:
                 ["partition", "rows"],
             )
         settle("routing")
+
+    def sensitive(self, table: pa.Table) -> NDArray[np.int32]:
+        """Codes of the sensitive attributes of n rows, shape (n, s)."""
+        codes = np.empty((table.num_rows, len(self.attributes)), np.int32)
+        for place, attribute in enumerate(self.attributes):
+            codes[:, place] = attribute.codes(table)
+        return codes
 
     def read(self, bundles: Sequence[pa.BinaryScalar]) -> tuple[pa.Table, NDArray[np.float64]]:
         """The rows of some bundles: n rows, categories as leaf codes, and the codes, (n, d)."""
@@ -141,6 +190,13 @@ class Router:
         if self.chunks.max() > 1:
             table = unpack(received, self.slots)
             keys = row_keys(table, codes, None, [*self.untouched, PERSON], 0)
+            if self.attributes and PERSON in table.column_names:
+                person = table[PERSON].combine_chunks()
+                known = person.is_valid().to_numpy(zero_copy_only=False)
+                of_person = np.zeros(len(keys), np.uint64)
+                tokens = person.fill_null(0).cast(pa.int64()).to_numpy().view(np.uint64)
+                mix_into(of_person, tokens)
+                keys = np.where(known, of_person, keys)
             number += (keys % self.chunks[leaf].astype(np.uint64)).astype(np.int32)
         return number
 

@@ -16,14 +16,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from anon_spark import arrow_stream
+from anon_spark.encoding import SensitiveAttribute
 
-SCHEMA = "classes binary, persons binary, rows binary"
+SCHEMA = "classes binary, persons binary, rows binary, suppressed binary"
 
 SIZE = T.StructField("size", T.IntegerType())
 """Rows of a class."""
 
 PERSONS = T.StructField("persons", T.ArrayType(T.IntegerType()))
 """Pseudonyms of its persons; null where a piece continues a class that was begun before."""
+
+PERSON = T.StructField("person", T.LongType())
+"""Pseudonym of the person of a row."""
+
+_LEFT_OUT = "left_out"
 
 MOST_ROWS, MOST_BYTES = 65_536, 1 << 24
 """Of one row of the staging table."""
@@ -34,8 +40,10 @@ def pieces(
     names: Sequence[str],
     starts: NDArray[np.int64],
     persons: pa.Array | None,
+    evidence: pa.Table | None,
     untouched: pa.Table,
     order: NDArray[np.int64],
+    suppressed: NDArray[np.int64],
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the staging table.
 
@@ -43,9 +51,12 @@ def pieces(
         arrays: What the m classes have in common, each of length m.
         names: Names of these columns.
         starts: Where each class starts among the places, and n, shape (m + 1,).
-        persons: Pseudonyms of the persons of every class, where they are counted.
+        persons: Where they alone are counted, pseudonyms of the persons of every class.
+        evidence: What else has to be proved of the rows in their order and is not published:
+            `PERSON`, where they are counted by sensitive value, and private columns.
         untouched: The columns of the rows, n rows.
         order: The row of `untouched` at every place, shape (n,).
+        suppressed: Those of its rows that no class has.
     """
     n = len(order)
     most = max(min(MOST_ROWS, MOST_BYTES * n // max(untouched.nbytes, 1)), 1)
@@ -65,13 +76,25 @@ def pieces(
     cuts = np.flatnonzero(np.diff(begins // most)) + 1
     for lo, hi in zip([0, *cuts], [*cuts, len(begins)], strict=True):
         told = arrow_stream.written(classes.slice(lo, hi - lo))
-        who = None if listed is None else arrow_stream.written(listed.slice(lo, hi - lo))
+        who = None
+        if listed is not None:
+            who = arrow_stream.written(listed.slice(lo, hi - lo))
+        elif evidence is not None:
+            who = arrow_stream.written(evidence.slice(begins[lo], ends[hi - 1] - begins[lo]))
         rows = None
         if untouched.num_columns:
             rows = arrow_stream.written(untouched.take(pa.array(order[begins[lo] : ends[hi - 1]])))
+        absent = None
+        if lo == 0 and len(suppressed):
+            left_out = untouched.take(pa.array(suppressed))
+            # a column of its own, so that rows count where none is untouched
+            columns = [*left_out.columns, pa.nulls(len(suppressed))]
+            absent = arrow_stream.written(
+                pa.table(columns, names=[*left_out.column_names, _LEFT_OUT])
+            )
         yield pa.RecordBatch.from_arrays(
-            [pa.array([value], pa.binary()) for value in (told, who, rows)],
-            names=["classes", "persons", "rows"],
+            [pa.array([value], pa.binary()) for value in (told, who, rows, absent)],
+            names=["classes", "persons", "rows", "suppressed"],
         )
 
 
@@ -89,6 +112,80 @@ def classes_of(staged: DataFrame, wanted: Sequence[T.StructField], *, persons: b
 
     schema = T.StructType([*wanted, *[PERSONS] * persons])
     return staged.select("classes", "persons").mapInArrow(read, schema)
+
+
+def values_of(
+    staged: DataFrame,
+    wanted: Sequence[T.StructField],
+    attributes: Sequence[SensitiveAttribute],
+    *,
+    whole: bool,
+) -> DataFrame:
+    """The units that have every sensitive value, by class; persons where they are told, else rows.
+
+    Args:
+        staged: The staging table.
+        wanted: Fields of the classes.
+        attributes: The attributes, whose columns are published as they are or are in the evidence.
+        whole: Whether no class is in several pieces, so that each can be counted by itself.
+
+    Returns:
+        The wanted fields, `attribute`, `value` (a code) and `count`; units of the class are the
+        count of attribute -1. Where classes are not whole, a column `person` tells every person
+        apart (null where a row is one), and each of its rows counts for itself.
+    """
+    names = [field.name for field in wanted]
+    counted = ["attribute", "value", "count"] + ["person"] * (not whole)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for told, who, rows in zip(
+                batch["classes"], batch["persons"], batch["rows"], strict=True
+            ):
+                classes = arrow_stream.read(told)
+                sizes = classes[SIZE.name].to_numpy()
+                label = pa.array(np.repeat(np.arange(len(sizes)), sizes))
+                of_rows = _side_by_side([rows, who])
+                person = of_rows[PERSON.name] if PERSON.name in of_rows.column_names else None
+                for place, attribute in enumerate([None, *attributes]):
+                    told_of = {"label": label, "value": pa.array(np.zeros(len(label), np.int32))}
+                    if attribute is not None:
+                        told_of["value"] = pa.array(attribute.codes(of_rows))
+                    if person is not None:
+                        told_of["person"] = person
+                    found = pa.table(told_of)
+                    if person is not None:
+                        found = found.group_by(found.column_names).aggregate([])
+                    if whole or person is None:
+                        found = found.group_by(["label", "value"]).aggregate([([], "count_all")])
+                        count = found["count_all"]
+                    else:
+                        count = pa.array(np.ones(len(found), np.int64))
+                    columns = [
+                        *classes.select(names).take(found["label"]).columns,
+                        pa.array(np.full(len(found), place - 1, np.int32)),
+                        found["value"].cast(pa.int64()),
+                        count,
+                    ]
+                    if not whole:
+                        columns.append(
+                            found["person"]
+                            if "person" in found.column_names
+                            else pa.nulls(len(found), pa.int64())
+                        )
+                    yield from pa.table(columns, names=schema.fieldNames()).to_batches()
+
+    kinds = {"attribute": T.IntegerType()}
+    schema = T.StructType(
+        [*wanted, *[T.StructField(n, kinds.get(n, T.LongType())) for n in counted]]
+    )
+    return staged.mapInArrow(read, schema)
+
+
+def _side_by_side(streams: Sequence[pa.BinaryScalar]) -> pa.Table:
+    """The columns of all streams that are there."""
+    tables = [arrow_stream.read(stream) for stream in streams if stream.is_valid]
+    return pa.table({name: t[name] for t in tables for name in t.column_names})
 
 
 def rows_of(
@@ -118,6 +215,23 @@ def rows_of(
                 ).to_batches()
 
     return staged.select("classes", "rows").mapInArrow(read, T.StructType(list(wanted)))
+
+
+def suppressed_of(staged: DataFrame, untouched: Sequence[T.StructField]) -> DataFrame:
+    """The untouched columns of the rows that no class has."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for value in batch["suppressed"]:
+                found = arrow_stream.read(value)
+                yield from pa.table(
+                    [*found.select(names).columns, found[_LEFT_OUT].cast(pa.bool_())],
+                    names=[*names, _LEFT_OUT],
+                ).to_batches()
+
+    names = [field.name for field in untouched]
+    schema = T.StructType([*untouched, T.StructField(_LEFT_OUT, T.BooleanType())])
+    return staged.select("suppressed").where("suppressed is not null").mapInArrow(read, schema)
 
 
 def map_classes(

@@ -4,16 +4,27 @@ A class is what a reader of the release sees: all rows with equal published quas
 and NaN being values like others.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anon_spark import class_levels
 from anon_spark.errors import RequirementError
-from anon_spark.privacy import PrivacyModel, Requirement
+from anon_spark.privacy import (
+    ClassCounts,
+    Distribution,
+    Measure,
+    PrivacyModel,
+    Requirement,
+    counts_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,8 @@ class Proof:
         smallest_rows: Rows of the smallest class, None for an empty table.
         smallest_persons: Persons of the class with fewest (or that many at least), None where
             persons were not counted.
-        levels: For every privacy model: its parameters, the level achieved, whether it holds.
+        levels: For every measure of a privacy model: what is required, the level achieved, whether
+            it holds.
         seal: Digest of the classes and their sizes.
         parts: Rows of the table that only continue a class.
         sizes: For every class size, how many classes have it.
@@ -51,10 +63,35 @@ class Proof:
     def failures(self) -> str:
         """What failed, on one line."""
         return "; ".join(
-            f"{level['model']}: achieved {level['achieved']}, required {level['required']}"
+            f"{level['model']}: achieved {_shown(level['achieved'])}, required "
+            f"{'' if level['bound'] == 'at least' else level['bound'] + ' '}{level['required']}"
             for level in self.levels
             if not level["holds"]
         )
+
+
+@dataclass(frozen=True)
+class Values:
+    """What was found of sensitive values.
+
+    Args:
+        levels: As in `Proof`.
+        smallest_persons: Persons of the class with fewest, None where they were not counted.
+    """
+
+    levels: tuple[dict[str, Any], ...]
+    smallest_persons: int | None
+
+    @staticmethod
+    def together(parts: "Sequence[Values]") -> "Values":
+        """What was found of different attributes."""
+        fewest = [part.smallest_persons for part in parts if part.smallest_persons is not None]
+        levels = tuple(level for part in parts for level in part.levels)
+        return Values(levels, min(fewest, default=None))
+
+
+def _shown(level: float | None) -> str:
+    return "no level" if level is None else f"{level:.10g}"
 
 
 def class_table(
@@ -102,7 +139,7 @@ def whole_classes(parts: DataFrame, names: Sequence[str]) -> DataFrame:
 def examine(
     classes: DataFrame, names: Sequence[str], models: Sequence[PrivacyModel], *, persons: bool
 ) -> Proof:
-    """Recomputes every model's level over a table of classes, in one aggregation.
+    """Recomputes the level of every model about sizes over a table of classes, in one aggregation.
 
     Args:
         classes: As `class_table` or `person_table` gives it.
@@ -118,10 +155,9 @@ def examine(
         counted.groupBy("rows")
         .agg(
             F.count(F.lit(1)).alias("classes"),
-            F.min("persons").alias("smallest_persons"),
+            F.min("persons").alias("persons"),
             F.sum(seal).alias("seal"),
             F.count_if(F.isnull("persons")).alias("parts"),
-            *[F.min(F.expr(model.level)).alias(f"level_{i}") for i, model in enumerate(models)],
             *[F.sum(name).alias(name) for name in others],
         )
         .toArrow()
@@ -134,22 +170,22 @@ def examine(
     def total(name: str) -> int:
         return sum(row[name] for row in by_size)
 
-    achieved = [least(f"level_{i}") for i in range(len(models))]
+    # of all classes of a size, the one with fewest persons decides
+    sizes = np.array(
+        [(row["rows"], row["persons"]) for row in by_size if row["persons"] is not None], np.int64
+    ).reshape(-1, 2)
+    found = ClassCounts.of_sizes(sizes[:, 0], sizes[:, 1])
+    whole = Distribution.of_sizes(total("rows"), total("rows"))
     levels = tuple(
-        {
-            "model": model.name,
-            "required": model.k,
-            "unit": "persons" if persons and model.unit != "rows" else "rows",
-            "achieved": level,
-            "holds": model.holds(level),
-        }
-        for model, level in zip(models, achieved, strict=True)
+        level_of(model, measure, measure.of_table(achieved), persons=persons)
+        for model in models
+        for measure, achieved in zip(model.measures(), model.achieved(found, whole), strict=True)
     )
     return Proof(
         rows=sum(row["rows"] * row["classes"] for row in by_size),
         classes=total("classes"),
         smallest_rows=least("rows"),
-        smallest_persons=least("smallest_persons") if persons else None,
+        smallest_persons=least("persons") if persons else None,
         levels=levels,
         seal=total("seal"),
         parts=total("parts"),
@@ -158,10 +194,71 @@ def examine(
     )
 
 
+def level_of(
+    model: PrivacyModel,
+    measure: Measure,
+    level: float | None,
+    *,
+    persons: bool,
+    attribute: str | None = None,
+) -> dict[str, Any]:
+    """What a proof says of one measure of a model."""
+    by_rows = not persons or getattr(model, "unit", None) == "rows"
+    told = None if level is None or not math.isfinite(level) else level
+    if told is not None and float(told).is_integer() and isinstance(measure.required, int):
+        told = int(told)
+    return {
+        "model": model.name,
+        **({} if attribute is None else {"attribute": attribute}),
+        "measure": measure.name,
+        "required": measure.required,
+        "bound": f"{'above' if measure.strict else 'at least'}"
+        if measure.worst == "least"
+        else f"{'below' if measure.strict else 'at most'}",
+        "unit": "rows" if by_rows else "persons",
+        "achieved": told,
+        "holds": measure.holds(level),
+    }
+
+
+def examine_values(
+    classes: DataFrame,
+    requirement: Requirement,
+    keys: Sequence[NDArray[np.int64]] | None,
+    *,
+    persons: bool,
+) -> Values:
+    """What is proved of every model about sensitive values.
+
+    Args:
+        classes: A table of classes as `class_levels` knows it.
+        requirement: What was promised.
+        keys: The hash of every value of each attribute; None where entries tell codes.
+        persons: Whether persons were counted.
+    """
+    found, fewest = class_levels.levels(classes, requirement, keys)
+    levels = [
+        level_of(model, measure, level, persons=persons, attribute=attribute)
+        for model, attribute, measure, level in found
+    ]
+    if persons:
+        # sizes that count persons are known from nowhere else
+        units = np.array([] if fewest is None else [fewest], np.int64)
+        sizes = ClassCounts.of_sizes(units, units)
+        for model in requirement.about_sizes:
+            if not counts_rows(model):
+                achieved = model.achieved(sizes, Distribution.of_sizes(0, 0))
+                levels += [
+                    level_of(model, measure, measure.of_table(level), persons=True)
+                    for measure, level in zip(model.measures(), achieved, strict=True)
+                ]
+    return Values(tuple(levels), fewest if persons else None)
+
+
 def examine_rows(
     classes: DataFrame, names: Sequence[str], requirement: Requirement, *, persons: bool
 ) -> Proof:
-    """What the published bytes prove.
+    """What the published bytes prove of sizes.
 
     Args:
         classes: `class_table` of the published bytes.
@@ -169,19 +266,19 @@ def examine_rows(
         requirement: What was promised.
         persons: Whether `examine_persons` looks at the models that count persons.
     """
-    models = [m for m in requirement.models if not persons or m.unit == "rows"]
+    models = [m for m in requirement.about_sizes if not persons or counts_rows(m)]
     return examine(classes, names, models, persons=False)
 
 
 def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requirement) -> Proof:
-    """What the private evidence of persons proves.
+    """What the private evidence of persons proves of sizes.
 
     Args:
         evidence: As `person_table` takes it.
         names: The published quasi-identifiers.
         requirement: What was promised.
     """
-    models = [m for m in requirement.models if m.unit != "rows"]
+    models = [m for m in requirement.about_sizes if not counts_rows(m)]
     parts = person_table(evidence, names)
     found = examine(parts, names, models, persons=True)
     if found.parts:
@@ -189,13 +286,20 @@ def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requ
     return found
 
 
-def prove(by_rows: Proof, by_staged: Proof) -> Proof:
+def prove(
+    by_rows: Proof,
+    by_staged: Proof,
+    values: Values | None = None,
+    others: Sequence[dict[str, Any]] = (),
+) -> Proof:
     """Proves a requirement.
 
     Args:
         by_rows: What `examine_rows` found of the published table.
         by_staged: What was found of the classes as they were made: by `examine_persons` where
             persons are counted.
+        values: What was found of sensitive values, where a model is about them.
+        others: More levels that were found, as in `Proof`.
 
     Raises:
         RequirementError: A model does not hold, or the classes that were made and those that were
@@ -210,8 +314,14 @@ def prove(by_rows: Proof, by_staged: Proof) -> Proof:
     proof = replace(
         by_rows,
         smallest_persons=by_staged.smallest_persons,
-        levels=(*by_rows.levels, *by_staged.levels),
+        levels=(*by_rows.levels, *by_staged.levels, *others),
     )
+    if values is not None:
+        proof = replace(
+            proof,
+            smallest_persons=values.smallest_persons,
+            levels=(*proof.levels, *values.levels),
+        )
     if not proof.holds:
         raise RequirementError(f"the proof failed ({proof.failures()}); nothing was published")
     return proof

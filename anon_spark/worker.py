@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from anon_spark import staged_classes
 from anon_spark.block import Block
-from anon_spark.errors import DataError, RequirementError
+from anon_spark.errors import DataError, IneligiblePartition
 from anon_spark.grouping import LocalAlgorithm
-from anon_spark.privacy import Requirement
+from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing import PublicationForm
 from anon_spark.publishing.classes import arrange, distinct
 from anon_spark.routing import PERSON, Router
 from anon_spark.row_order import MISSING, mix_into, ranks, row_keys, sort_by
 from anon_spark.secret import Secret
+from anon_spark.suppression import SUPPRESSED, suppress
 from anon_spark.worker_process import settle
 
 
@@ -38,6 +39,7 @@ class LocalJob:
         secret: The secret of the release.
         persons: Whether the table has a person column that is counted.
         most_persons: Most persons of a class that the staging table lists.
+        suppression: Which share of the rows may be left out.
     """
 
     router: Router
@@ -48,6 +50,7 @@ class LocalJob:
     secret: Secret
     persons: bool
     most_persons: int
+    suppression: float = 0.0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The staged rows of the partitions that a task holds; it gets them as bundles of rows."""
@@ -86,27 +89,45 @@ class LocalJob:
         codes = np.take(codes, order, axis=0)
         person = None
         if tokens is not None:
-            person = self._persons(tokens[order], table[PERSON].is_null().to_numpy()[order])
+            missing = table[PERSON].is_null().to_numpy()[order]
+            tokens = self._pseudonyms(tokens[order], missing, partition)
+            person = ranks(tokens)
         block = Block(
             qi=codes,
             weight=np.array([e.weight for e in encodings]),
             extent=np.array([e.extent for e in encodings]),
             hierarchies=tuple(e.hierarchy for e in encodings),
-            sensitive=np.empty((len(codes), 0), np.int32),
+            sensitive=self.router.sensitive(table)[order],
             person=person,
         )
-        count = len(codes) if person is None else int(person.max()) + 1
-        if not self.requirement.eligible(len(codes), count):
-            raise RequirementError(f"partition {partition} cannot meet the requirement by itself")
+        if not satisfied_by(self.requirement, block.person, block.sensitive):
+            raise IneligiblePartition(f"partition {partition} cannot meet the requirement alone")
         rng = self.secret.generator(f"grouping {partition}")
-        classes = arrange(self.method.group(block, self.requirement, rng), codes)
+        labels = self.method.group(block, self.requirement, rng)
+        most = int(self.suppression * len(codes))
+        labels = suppress(block, labels, self.requirement, most)
+        left_out = labels == SUPPRESSED
+        suppressed = order[left_out]
+        if len(suppressed):
+            labels, codes, order = labels[~left_out], codes[~left_out], order[~left_out]
+            if person is not None and tokens is not None:
+                person, tokens = person[~left_out], tokens[~left_out]
+        classes = arrange(labels, codes)
         codes, order = np.take(codes, classes.order, axis=0), order[classes.order]
-        listed = None
-        if person is not None:
-            who = person[classes.order]
-            starts, places = distinct(classes.starts, who, self.most_persons)
-            listed = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(who[places]))
-        rows = pa.array(order)
+        listed, evidence, rows = None, {}, pa.array(order)
+        if person is not None and tokens is not None:
+            if self.router.attributes:
+                # who has which value, and not only who is there, has to be proved
+                who = pa.array(tokens[classes.order].view(np.int64))
+                evidence[staged_classes.PERSON.name] = who
+            else:
+                codes_of_persons = person[classes.order]
+                starts, places = distinct(classes.starts, codes_of_persons, self.most_persons)
+                listed = pa.ListArray.from_arrays(
+                    pa.array(starts, pa.int32()), pa.array(codes_of_persons[places])
+                )
+        for name in self.router.private:
+            evidence[name] = table[name].take(rows)
         arrays: list[pa.Array] = []
         for axis, encoding in enumerate(encodings):
             column = table[encoding.column].take(rows).combine_chunks()
@@ -116,25 +137,29 @@ class LocalJob:
             self.fields,
             classes.starts,
             listed,
+            pa.table(evidence) if evidence else None,
             table.select(list(self.router.untouched)),
             order,
+            suppressed,
         )
 
     def _key(self, purpose: str) -> int:
         return int.from_bytes(self.secret.key(purpose)[:8])
 
-    def _persons(self, tokens: NDArray[np.uint64], missing: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Codes 0..p-1 of the persons of n rows, shape (n,); each missing person is one of its own.
+    def _pseudonyms(
+        self, tokens: NDArray[np.uint64], missing: NDArray[np.bool_], partition: int
+    ) -> NDArray[np.uint64]:
+        """Keyed hashes of the persons of n rows, shape (n,), the same in every partition.
 
-        The codes are pseudonyms as well: places in an order of this partition's persons that only
-        the secret tells.
+        Each missing person is one of its own. The order of the hashes is one that only the secret
+        tells, so places in it are pseudonyms too.
         """
         keys = np.full(len(tokens), self._key("persons"), np.uint64)
         mix_into(keys, tokens)
-        alone = np.arange(np.count_nonzero(missing), dtype=np.uint64)
-        mix_into(alone, np.full(len(alone), MISSING, np.uint64))
+        alone = np.full(np.count_nonzero(missing), self._key(f"alone {partition}"), np.uint64)
+        mix_into(alone, np.arange(len(alone), dtype=np.uint64))
         keys[missing] = alone
-        return ranks(keys)
+        return keys
 
 
 def _tokens(column: pa.ChunkedArray) -> NDArray[np.uint64]:

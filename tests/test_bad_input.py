@@ -92,9 +92,9 @@ def test_an_empty_table_gives_an_empty_release_with_its_schema(spark, tmp_path):
 def test_fewer_rows_or_persons_than_k(spark, tmp_path):
     df = spark.createDataFrame([(i, f"Ada {i % 3}") for i in range(6)], "a int, who string")
     (line,) = refused(RequirementError, df, tmp_path / "out", {"a": QI, "who": "identifier"}, 7)
-    assert line == ("k_anonymity: the table holds 6 rows, fewer than k = 7; k can be at most 6")
+    assert line == ("k_anonymity: the table holds 6 rows; k = 7 is asked and can be at most 6")
     (line,) = refused(RequirementError, df, tmp_path / "out", {"a": QI, "who": "person"}, 5)
-    assert line == ("k_anonymity: the table holds 3 persons, fewer than k = 5; k can be at most 3")
+    assert line == ("k_anonymity: the table holds 3 persons; k = 5 is asked and can be at most 3")
 
 
 def test_k_of_1_publishes_every_row_as_it_is(spark, tmp_path):

@@ -179,7 +179,7 @@ def test_plan_writes_nothing_and_ends_as_a_run_would(spark, people, tmp_path):
     assert "Nothing stands in the way" in good.stdout
     short = call("plan", str(people), "--set", "privacy.0.k=61")
     assert short.exit_code == 3
-    assert "60 rows, fewer than k = 61" in short.stdout
+    assert "60 rows; k = 61 is asked" in short.stdout
     quiet = call("plan", str(people), "--quiet", "--set", "attributes.agee=quasi_identifier")
     assert quiet.exit_code == 2
     assert "did you mean 'age'" in errors(quiet)[0]
@@ -190,7 +190,7 @@ def test_plan_writes_nothing_and_ends_as_a_run_would(spark, people, tmp_path):
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        ("privacy.0.k=61", 3, "fewer than k = 61"),
+        ("privacy.0.k=61", 3, "k = 61 is asked and can be at most 60"),
         ("source.path=nowhere.csv", 4, "does not exist"),
         ("source.options.sep=|", 2, "is the separator right (source.options.sep)?"),
         ("release.path=/dev/null/out", 4, "/dev/null/out"),

@@ -11,7 +11,7 @@ from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.cutting import Cutting, look_at, start
 from anon_spark.hierarchy import Hierarchy
 from anon_spark.hierarchy_files import from_tree
-from anon_spark.privacy import KAnonymity, Requirement
+from anon_spark.privacy import MODELS, Distribution, KAnonymity, Requirement
 
 some = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 NUMBERS = st.one_of(
@@ -21,9 +21,15 @@ NUMBERS = st.one_of(
 )
 
 
-def begin(block: Block, *, relaxed: bool = False) -> Cutting:
+def begin(block: Block, *, relaxed: bool = False, models: tuple[Any, ...] = ()) -> Cutting:
     """The cutting of a whole block, measured."""
-    cutting = start(block, block.axes(), relaxed=relaxed)
+    values = [block.sensitive[:, a] for a in range(block.sensitive.shape[1])]
+    attributes = tuple(
+        Distribution(f"s{a}", np.bincount(codes), block.rows, block.rows)
+        for a, codes in enumerate(values)
+    )
+    predicates = Requirement(models or (KAnonymity(2),), attributes).compiled()
+    cutting = start(block, block.axes(), predicates, relaxed=relaxed)
     cuts.measure(cutting, 0, block.rows)
     return cutting
 
@@ -69,8 +75,8 @@ def test_cut_number_at_the_median(values, k, relaxed, data):
     block = make_block([values])
     cutting = begin(block, relaxed=relaxed)
     cuts.measure(cutting, lo, hi)
-    models, parameters = Requirement((KAnonymity(k),)).compiled()
-    parts = cuts.cut_number(cutting, 0, lo, hi, k, models, parameters)
+    predicates = Requirement((KAnonymity(k),)).compiled()
+    parts = cuts.cut_number(cutting, 0, lo, hi, k, predicates)
     whole(block, cutting)
     group = np.sort(values)[lo:hi]
     n = hi - lo
@@ -92,8 +98,8 @@ def test_cut_number_at_the_median(values, k, relaxed, data):
 def test_relaxed_ties_go_left_in_the_order_of_the_block():
     block = make_block([[5.0, 0, 5, 9, 5, 5]])
     cutting = begin(block, relaxed=True)
-    models, parameters = Requirement((KAnonymity(3),)).compiled()
-    assert cuts.cut_widest(cutting, block.axes(), 0, 6, 3, models, parameters) == (2, 0)
+    predicates = Requirement((KAnonymity(3),)).compiled()
+    assert cuts.cut_widest(cutting, block.axes(), 0, 6, 3, predicates) == (2, 0)
     assert slices(cutting, 0, 2) == [[0, 1, 2], [3, 4, 5]]
 
 
@@ -107,9 +113,20 @@ def test_rows_are_shown_to_the_models_in_the_order_of_a_list():
         np.array([[30, 33], [10, 11], [20, 22]], np.int32),
         block.person,
     )
+    # sizes need no sensitive values
     cutting = begin(block)
     look_at(cutting, cutting.lists[0], 0)
     assert cutting.rows.person.tolist() == [8, 9, 7]
+    assert cutting.rows.sensitive.shape == (3, 0)
+    diverse = (MODELS["distinct_l_diversity"](1),)
+    cutting = begin(block, models=diverse)
+    look_at(cutting, cutting.lists[0], 0)
+    # with persons, codes are those of pairs of a person and a value
+    values = [cutting.scratch.value[a, cutting.rows.sensitive[:, a]].tolist() for a in range(2)]
+    assert values == [[10, 20, 30], [11, 22, 33]]
+    alone = Block(block.qi, block.weight, block.extent, block.hierarchies, block.sensitive)
+    cutting = begin(alone, models=diverse)
+    look_at(cutting, cutting.lists[0], 0)
     assert cutting.rows.sensitive.tolist() == [[10, 11], [20, 22], [30, 33]]
 
 
@@ -185,8 +202,8 @@ def cut(block: Block, k: int, lo: int = 0, hi: int | None = None) -> list[list[i
     cutting, axes = begin(block), block.axes()
     hi = block.rows if hi is None else hi
     cuts.measure(cutting, lo, hi)
-    models, parameters = Requirement((KAnonymity(k),)).compiled()
-    parts = cuts.cut_category(cutting, axes, 0, lo, hi, models, parameters)
+    predicates = Requirement((KAnonymity(k),)).compiled()
+    parts = cuts.cut_category(cutting, axes, 0, lo, hi, predicates)
     whole(block, cutting)
     if parts == 0:
         # other attributes may be tried next: the list has to be sorted still
@@ -297,8 +314,8 @@ def test_cut_category_follows_the_joining_rule(data, k):
 @given(block=blocks(least=2), k=st.integers(1, 4), relaxed=st.booleans())
 def test_parts_of_the_widest_cut(block: Block, k: int, relaxed: bool) -> None:
     cutting, axes = begin(block, relaxed=relaxed), block.axes()
-    models, parameters = Requirement((KAnonymity(k, "rows"),)).compiled()
-    parts, axis = cuts.cut_widest(cutting, axes, 0, block.rows, k, models, parameters)
+    predicates = Requirement((KAnonymity(k, "rows"),)).compiled()
+    parts, axis = cuts.cut_widest(cutting, axes, 0, block.rows, k, predicates)
     if parts == 0:
         assert axis == -1
         sorted_lists(block, cutting, [0, block.rows])
@@ -319,18 +336,18 @@ def test_parts_of_the_widest_cut(block: Block, k: int, relaxed: bool) -> None:
 
 def test_the_widest_attribute_is_cut_and_a_tie_goes_to_the_first() -> None:
     block = make_block([[0.0, 1, 2, 3], [0.0, 1, 2, 3]])
-    models, parameters = Requirement((KAnonymity(2),)).compiled()
+    predicates = Requirement((KAnonymity(2),)).compiled()
     cutting = begin(block)
-    assert cuts.cut_widest(cutting, block.axes(), 0, 4, 2, models, parameters) == (2, 0)
+    assert cuts.cut_widest(cutting, block.axes(), 0, 4, 2, predicates) == (2, 0)
     heavy = make_block([[0.0, 1, 2, 3], [0.0, 1, 2, 3]], weight=[1.0, 1.5])
     cutting = begin(heavy)
-    assert cuts.cut_widest(cutting, heavy.axes(), 0, 4, 2, models, parameters) == (2, 1)
+    assert cuts.cut_widest(cutting, heavy.axes(), 0, 4, 2, predicates) == (2, 1)
 
 
 def test_no_cut_below_twice_the_least_size():
     block = make_block([[0.0, 1, 2]])
-    models, parameters = Requirement((KAnonymity(2),)).compiled()
-    assert cuts.cut_widest(begin(block), block.axes(), 0, 3, 2, models, parameters) == (
+    predicates = Requirement((KAnonymity(2),)).compiled()
+    assert cuts.cut_widest(begin(block), block.axes(), 0, 3, 2, predicates) == (
         0,
         -1,
     )

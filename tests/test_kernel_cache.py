@@ -14,6 +14,7 @@ import pytest
 from shipped import zip_package
 
 import anon_spark
+from anon_spark.kernel_cache import PackageLocator, _kernels
 
 PACKAGE = Path(anon_spark.__file__).parent
 UNCOPIED = shutil.ignore_patterns("__pycache__", "datasets")
@@ -134,7 +135,9 @@ def test_the_folder_beside_the_sources_is_as_python_makes_it(temporary, tmp_path
     )
     assert run.returncode == 0, run.stderr
     beside = copied / "publishing" / "__pycache__"
-    assert json.loads(run.stdout)["folder"] == str(beside)
+    folder = Path(json.loads(run.stdout)["folder"])
+    assert folder.parent == beside
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
     assert stat.S_IMODE(beside.stat().st_mode) == 0o755
     assert not own_folder(temporary).exists()
 
@@ -143,31 +146,42 @@ def test_kernels_of_a_source_tree_lie_beside_it():
     from anon_spark.publishing import classes
 
     classes.arrange(np.array([0], np.int32), np.array([[1.0]]))
-    assert Path(classes._bounds.stats.cache_path) == Path(classes.__file__).parent / "__pycache__"
+    folder = Path(classes._bounds.stats.cache_path)
+    assert folder.parent == Path(classes.__file__).parent / "__pycache__"
+
+
+def test_kernels_of_other_sources_are_removed(temporary, tmp_path):
+    del temporary
+    here, older = tmp_path / _kernels(), tmp_path / "kernels-0123456789abcdef"
+    older.mkdir()
+    (older / "one.nbi").write_bytes(b"not for these sources")
+    PackageLocator(here, 1, __file__).ensure_cache_path()
+    assert here.exists()
+    assert older.exists()  # a process of those sources may be at work in it
+    os.utime(older, (0, 0))
+    PackageLocator(here, 1, __file__).ensure_cache_path()
+    assert not older.exists()
 
 
 PREDICATE = """
 import numpy as np
-from anon_spark.block import Block
-from anon_spark.grouping.mondrian import Mondrian
-from anon_spark.privacy import KAnonymity, Requirement
-codes = np.arange(8.0).reshape(8, 1)
-block = Block(codes, np.ones(1), np.full(1, 7.0), (None,), np.empty((8, 0), np.int32))
-print(Mondrian().group(block, Requirement((KAnonymity(2),)), None).max() + 1)
+from anon_spark.privacy import KAnonymity, Requirement, satisfied_by
+asked = Requirement((KAnonymity(2),))
+print(sum(satisfied_by(asked, None, np.empty((n, 0), np.int32)) for n in range(6)))
 """
 
 
 def test_a_changed_predicate_reaches_the_kernels_of_other_files(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "anon_spark", ignore=UNCOPIED)
 
-    def classes() -> int:
+    def large_enough() -> int:
         run = [sys.executable, "-c", PREDICATE]
         changes = {"PYTHONPATH": ".", "NUMBA_OPT": "0"}  # fast to compile is enough
         return int(subprocess.check_output(run, cwd=tmp_path, env={**without_numba(), **changes}))
 
-    assert classes() == 4
+    assert large_enough() == 4
     predicate = tmp_path / "anon_spark/privacy/k_anonymity.py"
     source = predicate.read_text()
     assert "if hi - lo < k:" in source
     predicate.write_text(source.replace("if hi - lo < k:", "if hi - lo < 2 * k:"))
-    assert classes() == 2
+    assert large_enough() == 2

@@ -100,7 +100,7 @@ def test_what_the_spec_alone_tells():
     assert spec_findings(spec()) == []
     risky = spec(privacy=[{"model": "k_anonymity", "k": 1}], seed=7)
     found = [finding.text for finding in spec_findings(risky)]
-    assert found[0].startswith("privacy.0: classes of one")
+    assert found[0].startswith("privacy: classes of one")
     assert found[1].startswith("seed: ")
     assert "7" not in found[1]
     (kept,) = spec_findings(spec(other_columns="keep"))
@@ -238,7 +238,7 @@ def test_a_requirement_that_cannot_be_met_is_a_problem_and_the_rest_is_said(spar
     df = spark.createDataFrame([(i, "a") for i in range(6)], "age int, zip string")
     found = plan(df, spec(tmp_path / "out", privacy=[{"model": "k_anonymity", "k": 7}]))
     assert found.exit_code == 3
-    assert found.problems[0].startswith("k_anonymity: the table holds 6 rows, fewer than k = 7")
+    assert found.problems[0].startswith("k_anonymity: the table holds 6 rows; k = 7 is asked")
     assert found.estimate is None
     assert any("attributes.zip: the same in all rows" in f.text for f in found.findings)
     assert found.findings[0].exit_code == 3

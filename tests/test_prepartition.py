@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from release_examples import spec_for
 
-from anon_spark import prepartition
+from anon_spark import holdings, prepartition
 from anon_spark.errors import RequirementError
 from anon_spark.packing import unpack
 from anon_spark.preparation import Prepared, prepare
@@ -99,13 +99,13 @@ def rows_as_text(table: pa.Table) -> Counter[str]:
 def counted(monkeypatch) -> list[int]:
     """How many parts every counting pass over the table counted."""
     passes: list[int] = []
-    by = prepartition._Counts.by
+    by = holdings.Counter.by
 
     def spied(self: Any, router: Any, count: int, least: int) -> Any:
         passes.append(count)
         return by(self, router, count, least)
 
-    monkeypatch.setattr(prepartition._Counts, "by", spied)
+    monkeypatch.setattr(holdings.Counter, "by", spied)
     return passes
 
 
@@ -132,8 +132,8 @@ def test_a_sample_that_certifies_its_leaves_needs_no_count(spark, tmp_path, monk
     def refuse(*_args: Any) -> None:
         raise AssertionError("the table was counted")
 
-    monkeypatch.setattr(prepartition._Counts, "by", refuse)
-    monkeypatch.setattr(prepartition._Counts, "persons", refuse)
+    monkeypatch.setattr(holdings.Counter, "by", refuse)
+    monkeypatch.setattr(holdings.Counter, "persons", refuse)
     # sorted by one column, and of three persons in four rows each
     df = spark.range(40_000).selectExpr("id as a", "id % 100 as b", "id % 10007 as who")
     attributes = {"a": QI, "b": QI, **({"who": "person"} if persons else {"who": "insensitive"})}
@@ -316,6 +316,6 @@ def test_a_small_table_is_one_partition(spark, tmp_path, counted):
 def test_a_table_that_cannot_meet_the_requirement_is_refused(spark, tmp_path, partition_rows):
     df = spark.range(100).selectExpr("id as a", "id % 4 as who")
     ready = prepared(df, {"a": QI, "who": "person"}, tmp_path, 5, partition_rows)
-    with pytest.raises(RequirementError, match="holds 4 persons, fewer than k = 5") as caught:
+    with pytest.raises(RequirementError, match="holds 4 persons; k = 5 is asked") as caught:
         ready.cut()
     assert len(str(caught.value).splitlines()) == 1

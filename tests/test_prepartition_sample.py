@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from release_examples import spec_for
 
-from anon_spark import prepartition
-from anon_spark.prepartition import Sample, draw_sample
+from anon_spark.holdings import Sample, held_by_sample
+from anon_spark.prepartition import draw_sample
 from anon_spark.release import prepare
 
 
@@ -44,7 +44,7 @@ def sampled(draw: st.DrawFn) -> tuple[Sample, np.ndarray, int]:
 @given(sampled(), st.booleans(), st.data())
 def test_what_leaves_hold_by_a_sample(drawn, persons, data):
     sample, leaf, leaves = drawn
-    held = prepartition._held_by_sample(sample, leaf, leaves, persons=persons)
+    held = held_by_sample(sample, leaf, leaves, persons=persons)
     rows = list(zip(leaf.tolist(), sample.weights.tolist(), strict=True))
     surely = [sum(weight for at, weight in rows if at == part) for part in range(leaves)]
     assert held.least_rows.tolist() == surely
@@ -64,7 +64,7 @@ def test_persons_of_leaves_that_come_mixed():
     table = pa.table({"person": pa.array([7, 7, 8, None, 9, None], pa.int64())})
     sample = Sample(table, np.array([1, 5, 1, 3, 1, 2]), 0.1)
     leaf = np.array([2, 0, 0, 2, 2, 0], np.int32)
-    held = prepartition._held_by_sample(sample, leaf, 3, persons=True)
+    held = held_by_sample(sample, leaf, 3, persons=True)
     assert held.rows.tolist() == [80, 0, 50]
     assert [held.persons([part]) for part in range(3)] == [2 + 2, 0, 2 + 3]
     # person 7 is in both

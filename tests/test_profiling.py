@@ -55,6 +55,15 @@ def test_a_digest_tells_tables_apart_but_not_orders(spark):
     assert len(set(digests.values())) == len(digests) == 5
 
 
+def test_a_value_that_moves_to_a_missing_place_changes_the_digest(spark):
+    one = (
+        "array(struct(1 as tag, int(null) as a, 1 as b), struct(2 as tag, 1 as a, int(null) as b))"
+    )
+    df = spark.sql(f"select inline({one})")
+    found = df.groupBy("tag").agg(*digest([F.col("a"), F.col("b")])).drop("tag").collect()
+    assert found[0] != found[1]
+
+
 def test_rows_are_counted_where_nothing_is_untouched(spark):
     found = look(spark.range(12).toDF("a"), {"a": QI})
     assert (found.rows, found.digest, found.null_persons) == (12, (12,), 0)

@@ -130,7 +130,9 @@ def test_the_manifest_accounts_for_rows_proof_and_figures(clinic):
     assert proof["levels"] == [
         {
             "model": "k_anonymity",
+            "measure": "k",
             "required": 4,
+            "bound": "at least",
             "unit": "persons",
             "achieved": min(persons),
             "holds": True,

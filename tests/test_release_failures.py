@@ -98,7 +98,8 @@ CHANGES: dict[str, tuple[Callable[[Path], None], type[AnonSparkError], str]] = {
     "fewer rows": (
         lambda path: write(path, 18),
         RequirementError,
-        "18 rows were written of 20, or columns that must stay as they are were altered",
+        "18 rows were written of 20 (0 suppressed), or columns that must stay as they are were "
+        "altered",
     ),
     "a value that was not there": (
         lambda path: write(path, 20, town="SECRET"),

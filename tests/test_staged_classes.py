@@ -29,8 +29,10 @@ def staged_batches(*, untouched: bool = True) -> list[pa.RecordBatch]:
             ["c0_lo", "c1"],
             starts,
             pa.array([[1, 2], [3], [4, 5], [6]], pa.list_(pa.int32())),
+            None,
             rows if untouched else rows.select([]),
             order,
+            np.empty(0, np.int64),
         )
     )
 

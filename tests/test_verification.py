@@ -73,7 +73,9 @@ def test_classes_are_rows_that_look_alike(spark):
     (level,) = proof.levels
     assert level == {
         "model": "k_anonymity",
+        "measure": "k",
         "required": 2,
+        "bound": "at least",
         "unit": "rows",
         "achieved": 2,
         "holds": True,

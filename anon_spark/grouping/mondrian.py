@@ -12,6 +12,7 @@ from anon_spark.cuts import find_cut, follow_cut
 from anon_spark.cutting import Cutting, start
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import Requirement
+from anon_spark.privacy.predicates import Predicates
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,12 @@ class Mondrian:
             canonical = canonical_order(block)
             block = block.take(canonical)
         axes = block.axes()
-        models, parameters = requirement.compiled()
-        cutting = start(block, axes, relaxed=self.relaxed)
+        predicates = requirement.compiled()
+        cutting = start(block, axes, predicates, relaxed=self.relaxed)
         least = max(requirement.least_rows, 1)
         # groups that wait are disjoint and none is below `least`, which bounds the stack
         stack = np.empty((block.rows // least + 2, 2), np.int64)
-        _group(cutting, axes, least, models, parameters, labels, stack)
+        _group(cutting, axes, least, predicates, labels, stack)
         if canonical is None:
             return labels
         placed = np.empty_like(labels)
@@ -76,8 +77,7 @@ def _group(
     c: Cutting,
     axes: Axes,
     least: int,
-    models: np.ndarray,
-    parameters: np.ndarray,
+    predicates: Predicates,
     labels: np.ndarray,
     stack: np.ndarray,
 ) -> None:  # pragma: no cover - compiled
@@ -89,7 +89,7 @@ def _group(
     while top > 0:
         top -= 1
         lo, hi = stack[top, 0], stack[top, 1]
-        parts, axis = find_cut(c, axes, lo, hi, least, models, parameters)
+        parts, axis = find_cut(c, axes, lo, hi, least, predicates)
         if parts == 0:
             set_label(labels, c.lists[0, lo:hi], label)
             label += 1

@@ -4,13 +4,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anon_spark.kernel_cache import kernel
-from anon_spark.privacy.rows import Rows, Scratch
+from anon_spark.kernel_cache import lean_kernel
+from anon_spark.privacy.distribution import ClassCounts, Distribution
+from anon_spark.privacy.model import Compiled, Measure, PrivacyModel
+from anon_spark.privacy.predicates import SIZE
+from anon_spark.privacy.rows import Rows, Scratch, count_persons
 
 
 @dataclass(frozen=True)
-class KAnonymity:
+class KAnonymity(PrivacyModel):
     """Every equivalence class holds at least `k` rows, or `k` distinct persons.
 
     Args:
@@ -22,6 +26,8 @@ class KAnonymity:
     """
 
     name: ClassVar[str] = "k_anonymity"
+    predicate: ClassVar[int] = SIZE
+    about_values: ClassVar[bool] = False
 
     k: int
     unit: Literal["rows", "persons"] | None = None
@@ -35,51 +41,43 @@ class KAnonymity:
         """No class with fewer rows can satisfy the model: k persons are at least k rows."""
         return self.k
 
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers that `satisfied` takes: k, and 1.0 where rows are counted."""
-        return (float(self.k), 1.0 if self.unit == "rows" else 0.0)
+    def compiled(self, whole: Distribution | None) -> Compiled:
+        """k, and 1.0 where rows are counted."""
+        del whole
+        return Compiled((float(self.k), 1.0 if self.unit == "rows" else 0.0))
 
-    def eligible(self, rows: int, persons: int) -> bool:
-        """Whether a set of so many rows and persons can be grouped at all."""
-        return (rows if self.unit == "rows" else persons) >= self.k
+    def measures(self) -> tuple[Measure, ...]:
+        """The least size."""
+        return (Measure("k", self.k, "least"),)
 
-    @property
-    def level(self) -> str:
-        """SQL for the level of one class (columns `rows`, `persons`); a table's is the least."""
-        return "rows" if self.unit == "rows" else "persons"
+    def achieved(
+        self, classes: ClassCounts, whole: Distribution
+    ) -> tuple[NDArray[np.float64], ...]:
+        """The sizes of m classes."""
+        del whole
+        return ((classes.rows if self.unit == "rows" else classes.units).astype(np.float64),)
 
-    def holds(self, level: float | None) -> bool:
-        """Whether a published table of that level satisfies the model; an empty table does."""
-        return level is None or level >= self.k
+    def explain(self, whole: Distribution, unit: str) -> str:
+        """How large the table is."""
+        if self.unit == "rows":
+            return f"the table holds {whole.rows:,} rows"
+        return f"the table holds {whole.units:,} {unit}"
 
-    def obstacle(self, rows: int, persons: int) -> str:
-        """Why a table of so many rows and persons cannot satisfy the model, and what would."""
-        unit = self.unit or ("rows" if persons == rows else "persons")
-        count = rows if unit == "rows" else persons
-        return (
-            f"k_anonymity: the table holds {count} {unit}, fewer than k = {self.k}; "
-            f"k can be at most {count}"
-        )
+    def thinned(self, share: float) -> "KAnonymity":
+        """A share of k."""
+        return KAnonymity(max(1, round(self.k * share)), self.unit)
+
+    def by_rows(self) -> "KAnonymity":
+        """K persons are at least k rows."""
+        return KAnonymity(self.k, "rows")
 
 
-@kernel
+@lean_kernel
 def satisfied(
-    parameters: np.ndarray, rows: Rows, lo: int, hi: int, scratch: Scratch
+    number: np.ndarray, rows: Rows, lo: int, hi: int, scratch: Scratch
 ) -> bool:  # pragma: no cover - compiled
     """Whether the rows lo..hi-1 hold k rows, or k distinct persons; stops at the k-th."""
-    k = int(parameters[0])
+    k = int(number[0])
     if hi - lo < k:
         return False
-    if parameters[1] == 1.0 or len(rows.person) == 0:
-        return True
-    scratch.clock[0] += 1
-    now = scratch.clock[0]
-    seen = 0
-    for i in range(lo, hi):
-        person = rows.person[i]
-        if scratch.stamp[person] != now:
-            scratch.stamp[person] = now
-            seen += 1
-            if seen >= k:
-                return True
-    return False
+    return number[1] == 1.0 or count_persons(rows, lo, hi, scratch, k) >= k

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
-from anon_spark.spec.problems import mistake, mistakes, quotes_remedy
+from anon_spark.spec.problems import Location, mistake, mistakes, quotes_remedy
 from anon_spark.spec.wording import nearest, shown
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
@@ -74,13 +74,14 @@ def chosen(registry: Registry, value: object) -> Any:
         raise mistake(f"{shown(value)} is not a {registry.noun}; write it as {example}")
     if registry.key not in value:
         raise _invalid(
-            {registry.key: f"is missing; give a {registry.noun}; known: {', '.join(classes)}"}
+            {(registry.key,): f"is missing; give a {registry.noun}; known: {', '.join(classes)}"}
         )
     name = value[registry.key]
     if not isinstance(name, str) or name not in classes:
-        raise _invalid({registry.key: registry.unknown(name)})
+        raise _invalid({(registry.key,): registry.unknown(name)})
     given = {key: v for key, v in value.items() if key != registry.key}
-    return _built(registry, classes[name], given)
+    cls = classes[name]
+    return _built(cls, cls.name, given, (registry.key, *registry.beside))
 
 
 def parameters(registry: Registry, instance: Any) -> dict[str, Any]:
@@ -92,15 +93,18 @@ def parameters(registry: Registry, instance: Any) -> dict[str, Any]:
     }
 
 
-def _built(registry: Registry, cls: Any, given: Mapping[str, Any]) -> Any:
+def _built(cls: Any, called: str, given: Mapping[Any, Any], beside: tuple[str, ...] = ()) -> Any:
     fields = {field.name: field for field in _fields(cls)}
     hints = typing.get_type_hints(cls)
-    problems: dict[Any, str] = {}
+    problems: dict[Location, str] = {}
     values = {}
     for key, value in given.items():
         if key not in fields:
-            known = nearest(key, [*fields, registry.key, *registry.beside])
-            problems[key] = f"is not a parameter of {cls.name}; {known}"
+            known = nearest(key, [*fields, *beside])
+            problems[str(key),] = f"is not a parameter of {called}; {known}"
+            continue
+        if (part := _part(hints[key])) and isinstance(value, list | tuple):
+            values[key] = tuple(_nested(part, key, i, v, problems) for i, v in enumerate(value))
             continue
         try:
             values[key] = TypeAdapter(hints[key], config=_STRICT).validate_python(_tuples(value))
@@ -110,11 +114,11 @@ def _built(registry: Registry, cls: Any, given: Mapping[str, Any]) -> Any:
             names = _literals(hints[key])
             if names and not isinstance(value, Mapping | list):
                 remedy = f"; {nearest(value, names)}"
-            problems[key] = f"{shown(value)} is not {_noun(hints[key])}{remedy}"
+            problems[key,] = f"{shown(value)} is not {_noun(hints[key])}{remedy}"
     for key, field in fields.items():
         required = field.default is field.default_factory is dataclasses.MISSING
         if required and key not in given:
-            problems[key] = f"is missing; give {_noun(hints[key])}"
+            problems[key,] = f"is missing; give {_noun(hints[key])}"
     if problems:
         raise _invalid(problems)
     try:
@@ -125,12 +129,35 @@ def _built(registry: Registry, cls: Any, given: Mapping[str, Any]) -> Any:
         if field_name is None:
             raise mistake(text) from None
         value = f"{shown(values[field_name])}: " if field_name in values else ""
-        raise _invalid({field_name: f"{value}{text}"}) from None
+        raise _invalid({(field_name,): f"{value}{text}"}) from None
 
 
-def _invalid(problems: Mapping[Any, str]) -> ValidationError:
-    found = mistakes(((str(key),), text) for key, text in problems.items())
-    return ValidationError.from_exception_data("choice", found)
+def _nested(cls: Any, key: str, i: int, value: Any, problems: dict[Location, str]) -> Any:
+    """The i-th of a parameter's parts, frozen dataclasses themselves; notes what is wrong in it."""
+    if type(value) is cls:
+        return value
+    if not isinstance(value, Mapping):
+        names = ", ".join(field.name for field in _fields(cls))
+        problems[key, i] = f"{shown(value)} is not a mapping of {names}"
+        return None
+    try:
+        return _built(cls, f"a {cls.__name__.lower()}", value)
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            problems[key, i, *details["loc"]] = details["ctx"]["text"]
+    except PydanticCustomError as error:
+        problems[key, i] = str(error)
+    return None
+
+
+def _part(hint: Any) -> Any:
+    """The dataclass of which a parameter is a list; None where it is none."""
+    of = next((get_args(o)[0] for o in _options(hint) if get_origin(o) is tuple), None)
+    return of if dataclasses.is_dataclass(of) else None
+
+
+def _invalid(problems: Mapping[Location, str]) -> ValidationError:
+    return ValidationError.from_exception_data("choice", mistakes(problems.items()))
 
 
 def _fields(cls: Any) -> list[dataclasses.Field[Any]]:
@@ -160,6 +187,11 @@ def _noun(hint: Any) -> str:
     if names := _literals(hint):
         return f"one of {', '.join(names)}"
     options = _options(hint)
-    return " or ".join(
-        "a list" if get_origin(o) is tuple else _NOUNS.get(o, str(o)) for o in options
-    )
+    return " or ".join(map(_named, options))
+
+
+def _named(option: Any) -> str:
+    if get_origin(option) is not tuple:
+        return _NOUNS.get(option, str(option))
+    of = get_args(option)[0]
+    return f"a list of {_NOUNS[of]}" if of in _NOUNS else "a list"

@@ -98,13 +98,27 @@ class SourceSpec(Part):
         return fields
 
 
+class SuppressionSpec(Part):
+    """Rows that may be left out of the release.
+
+    Args:
+        limit: Most of them, as a share of the rows of every partition. Rows are left out only where
+            that lowers the certainty penalty, in which each of them costs 1.
+    """
+
+    limit: float = Field(
+        0.0, strict=True, ge=0, le=1, description="a share: a number from 0 to 1, such as 0.01"
+    )
+
+
 class AttributeSpec(Part):
     """A column and what it means for the people in the table.
 
     Args:
         role: `identifier` (dropped), `person` (whom a row is about), `quasi_identifier`,
             `sensitive`, or `insensitive` (published as it is).
-        hierarchy: How its values generalize; for quasi-identifiers only.
+        hierarchy: How its values generalize; for quasi-identifiers, and for sensitive attributes
+            whose privacy model asks how far two values are apart.
         weight: How much losing detail here counts, above 0 and at most 1e9; for quasi-identifiers
             only.
         type: The Spark SQL type that it is cast to; as it is read if None.
@@ -156,6 +170,8 @@ class AttributeSpec(Part):
     def _rules(cls, given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         role = given.get("role")
         surplus = [name for name in ("hierarchy", "weight") if given.get(name) is not None]
+        if role == "sensitive" and "hierarchy" in surplus:
+            surplus.remove("hierarchy")
         if surplus and role in ROLES and role != "quasi_identifier":
             names, verb = " and ".join(surplus), "are" if len(surplus) > 1 else "is"
             yield (

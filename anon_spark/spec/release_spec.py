@@ -18,8 +18,15 @@ from pydantic import (
 from anon_spark.errors import SpecError
 from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, parameters
 from anon_spark.spec.overrides import apply_overrides
-from anon_spark.spec.parts import ROLES, AttributeSpec, Role, SourceSpec, Text
+from anon_spark.spec.parts import (
+    AttributeSpec,
+    Role,
+    SourceSpec,
+    SuppressionSpec,
+    Text,
+)
 from anon_spark.spec.problems import Location, Part, mistake
+from anon_spark.spec.rules import metric_rules, path_rules, privacy_rules, role_rules, split_rules
 from anon_spark.spec.strict_yaml import load
 from anon_spark.spec.wording import path_text, shown, shown_path
 
@@ -93,6 +100,9 @@ class ReleaseSpec(Part):
         privacy: The privacy models that every equivalence class must satisfy, each an instance or
             a mapping `{model: NAME, **parameters}`.
         method: The algorithm that forms the classes: an instance or `{name: NAME, **parameters}`.
+        sensitive_as_quasi_identifier: Whether each sensitive attribute is checked in every part of
+            a class that agrees in the others, by which an attacker may know them.
+        suppression: Which share of the rows may be left out; none by default.
         release: Where and in which form the release is written.
         metrics: Names of the utility metrics to measure.
         leaf_penalty: Whether an ungeneralized category costs nothing or 1/leaves.
@@ -121,6 +131,10 @@ class ReleaseSpec(Part):
         default_factory=lambda: chosen(METHOD, {"name": "mondrian"}),
         description="a method, such as {name: mondrian}",
     )
+    sensitive_as_quasi_identifier: bool = Field(False, strict=True, description="true or false")
+    suppression: SuppressionSpec = Field(
+        default_factory=SuppressionSpec, description="a limit, such as {limit: 0.01}"
+    )
     release: ReleaseTarget = Field(description="a target, such as {path: out/patients}")
     metrics: tuple[Metric, ...] = Field(
         ("gcp", "discernibility", "average_class_size"),
@@ -137,10 +151,11 @@ class ReleaseSpec(Part):
 
     @classmethod
     def _rules(cls, given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-        yield from _privacy_rules(given)
-        yield from _role_rules(given)
-        yield from _metric_rules(given)
-        yield from _path_rules(given)
+        yield from privacy_rules(given)
+        yield from role_rules(given)
+        yield from split_rules(given)
+        yield from metric_rules(given)
+        yield from path_rules(given)
 
     @classmethod
     def from_dict(cls, spec: Mapping[str, Any]) -> "ReleaseSpec":
@@ -217,65 +232,3 @@ def _resolve_hierarchy_files(content: dict[str, Any], folder: Path) -> Iterator[
         if not os.path.isfile(folder / file):  # noqa: PTH113 - unlike Path, it never raises
             field = path_text(("attributes", name, "hierarchy", "file"))
             yield f"{field}: {shown_path(folder / file)} is not a file; check the path"
-
-
-def _privacy_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    privacy = _sequence(given.get("privacy"))
-    if not privacy and privacy is not None:
-        yield ("privacy",), "is empty; give at least one model, such as {model: k_anonymity, k: 10}"
-    names = [_entry(model, "model", "name") for model in privacy or ()]
-    for i, name in enumerate(names):
-        if isinstance(name, str) and name in names[:i]:
-            yield ("privacy", i, "model"), f"{shown(name)} is given twice; keep one"
-
-
-def _role_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    attributes = given.get("attributes")
-    if not isinstance(attributes, Mapping):
-        return
-    roles = [a if isinstance(a, str) else _entry(a, "role") for a in attributes.values()]
-    persons = [name for name, role in zip(attributes, roles, strict=True) if role == "person"]
-    if len(persons) > 1:
-        listed = ", ".join(map(shown, persons))
-        yield ("attributes",), f"{listed} all have the role person; a row is about one: keep one"
-    if not all(role in ROLES for role in roles):
-        return  # a role that is spelled wrong may be the one that seems to be missing
-    if "quasi_identifier" not in roles:
-        yield (
-            ("attributes",),
-            (
-                "no column is a quasi_identifier; give that role to the columns by which a person "
-                "could be recognized"
-            ),
-        )
-    for i, model in enumerate(_sequence(given.get("privacy")) or ()):
-        if _entry(model, "unit") == "persons" and not persons:
-            yield (
-                ("privacy", i, "unit"),
-                "'persons' needs a column with the role person; name one, or write unit: rows",
-            )
-
-
-def _metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    metrics = _sequence(given.get("metrics")) or []
-    for i, metric in enumerate(metrics):
-        if metric in metrics[:i]:
-            yield ("metrics", i), f"{shown(metric)} is given twice; keep one"
-
-
-def _path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    target, source = _entry(given.get("release"), "path"), _entry(given.get("source"), "path")
-    if not isinstance(target, str) or not target:
-        return
-    for path in _sequence(source) or [source]:
-        if isinstance(path, str) and path and os.path.normpath(path) == os.path.normpath(target):
-            yield ("release", "path"), f"{shown(target)} is the source itself; choose another path"
-
-
-def _sequence(value: object) -> list[Any] | None:
-    return list(value) if isinstance(value, list | tuple) else None
-
-
-def _entry(part: object, key: str, attribute: str | None = None) -> object:
-    """A field of a part that is still a mapping, or already an instance."""
-    return part.get(key) if isinstance(part, Mapping) else getattr(part, attribute or key, None)

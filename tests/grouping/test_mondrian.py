@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.hierarchy_files import from_tree, read_csv
-from anon_spark.privacy import KAnonymity, Requirement
+from anon_spark.privacy import Distribution, KAnonymity, Requirement
+from anon_spark.privacy.alpha_k_anonymity import AlphaKAnonymity
 
 # Table 9.1a of Hua and Pei's survey of utility-based methods: six customers
 AGE = [24.0, 25, 30, 30, 32, 32]
@@ -293,3 +294,27 @@ def test_adult_along_its_hierarchies(adult, k, at_most):
     assert np.bincount(labels).min() >= k
     penalty = mean_penalty(labels, columns, paths)
     assert 0.02 < penalty <= at_most
+
+
+def test_children_that_cannot_stand_alone_do_not_spoil_the_one_that_they_join():
+    """Without the second child both others keep alpha; it breaks it, also together with the first.
+
+    A union of classes need not satisfy what one of them does not.
+    """
+    tree = from_tree({"any": {"a": ["a1"], "b": ["b1"], "c": ["c1"]}})
+    of_leaf = {"a1": [0] * 3 + [1] * 3, "b1": [0] * 9, "c1": [0] * 4 + [1] * 8}
+    leaf = [tree.values.index(name) for name, values in of_leaf.items() for _ in values]
+    values = np.array([v for values in of_leaf.values() for v in values], np.int32)
+    whole = Distribution("d", np.bincount(values), len(values), len(values))
+    requirement = Requirement((KAnonymity(2), AlphaKAnonymity(0.7, 2)), (whole,))
+    block = Block(
+        np.array(leaf, np.float64).reshape(-1, 1),
+        np.ones(1),
+        np.array([float(tree.leaves)]),
+        (tree,),
+        values.reshape(-1, 1),
+    )
+    labels = Mondrian().group(block, requirement, np.random.default_rng(0))
+    for label in set(labels.tolist()):
+        count = np.bincount(values[labels == label])
+        assert count.max() <= 0.7 * count.sum()

@@ -52,7 +52,9 @@ def published_by(
     # the places of the rows are not the order in which they came
     order = np.arange(starts[-1])[::-1].copy()
     untouched = pa.table({"c9": order} if payload else {})
-    batches = staged_classes.pieces(arrays, names, starts, None, untouched, order)
+    batches = staged_classes.pieces(
+        arrays, names, starts, None, None, untouched, order, np.empty(0, np.int64)
+    )
     staged = spark.createDataFrame(pa.Table.from_batches(batches), staged_classes.SCHEMA)
     others = [PAYLOAD] if payload else []
     names = [field.name for field in others]

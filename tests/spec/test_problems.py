@@ -20,7 +20,7 @@ from anon_spark.spec import (
             minimal(privacy=[{"model": "k_anonimity", "k": 2}]),
             (
                 "privacy.0.model: 'k_anonimity' is not a privacy model; "
-                "did you mean 'k_anonymity'? known: k_anonymity"
+                "did you mean 'k_anonymity'? known: alpha_k_anonymity, "
             ),
         ),
         (
@@ -176,10 +176,10 @@ from anon_spark.spec import (
             ),
         ),
         (
-            with_attribute({"role": "sensitive", "hierarchy": {"prefix": {}}, "weight": 1.0}),
+            with_attribute({"role": "insensitive", "hierarchy": {"prefix": {}}, "weight": 1.0}),
             (
                 "attributes.a: hierarchy and weight are for a quasi_identifier only, "
-                "and the role is sensitive; remove hierarchy and weight, or change the role"
+                "and the role is insensitive; remove hierarchy and weight, or change the role"
             ),
         ),
         (with_attribute({"type": "int"}), "attributes.a.role: is missing; give a role"),

@@ -1,0 +1,303 @@
+"""The linking attack: whom a table about known persons finds again in a release, and what it tells.
+
+The adversary has a table with original quasi-identifiers, such as a voter list, and takes for a
+person's candidates all published rows whose quasi-identifiers cover the person's. Source: Sweeney,
+"k-anonymity: a model for protecting privacy" (2002); Machanavajjhala et al., "l-diversity"
+(ICDE 2006), for what the candidates' sensitive values then tell.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anon_spark import linking, storage
+from anon_spark.columns import CATEGORIES, NUMBERS, Column, Columns
+from anon_spark.coverage import Attribute, attribute_of
+from anon_spark.errors import DataError, SpecError
+from anon_spark.linking import QUANTILES, THRESHOLDS
+from anon_spark.profiling import hashable
+from anon_spark.sensitive import key_of
+from anon_spark.source_errors import reading
+from anon_spark.spec import AttributeSpec, HierarchySpec
+from anon_spark.spec.hierarchies import KINDS
+
+_SIZE_MODELS = frozenset({"k_anonymity", "alpha_k_anonymity"})
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a number is distributed over persons.
+
+    Args:
+        least: Smallest number.
+        quantiles: Number at each of `QUANTILES`.
+        most: Greatest number.
+        average: Its mean.
+    """
+
+    least: float
+    quantiles: tuple[float, ...]
+    most: float
+    average: float
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How sure an adversary is of a sensitive attribute, over the persons with candidates.
+
+    Args:
+        attribute: Its name.
+        spread: The share of a person's candidates that have their most frequent value.
+        at_least: For each of `THRESHOLDS` the share of persons whose confidence reaches it.
+    """
+
+    attribute: str
+    spread: Spread
+    at_least: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a linking attack finds; no value of any person.
+
+    Args:
+        path: The release.
+        matched_on: Quasi-identifiers that the auxiliary table has.
+        unknown: Those that it lacks.
+        rows: Published rows.
+        classes: Classes of them, as far as `matched_on` tells them apart.
+        persons: Persons of the auxiliary table.
+        not_found: Persons without any candidate: they are not in the release.
+        candidates: Published rows that may be about a person, over the persons with any; None
+            where nobody has any.
+        one_candidate: Persons with one candidate only: their row is known.
+        k: The least size of a class that the manifest promises, if it does.
+        fewer_than_k: Persons with candidates, but fewer than k.
+        confidences: One for each sensitive attribute.
+    """
+
+    path: str
+    matched_on: tuple[str, ...]
+    unknown: tuple[str, ...]
+    rows: int
+    classes: int
+    persons: int
+    not_found: int
+    candidates: Spread | None
+    one_candidate: int
+    k: int | None
+    fewer_than_k: int | None
+    confidences: tuple[Confidence, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        names = {"quantiles": QUANTILES, "at_least": THRESHOLDS}
+
+        def told(value: Any, key: str = "") -> Any:
+            if key in names:
+                return {f"{at:g}": number for at, number in zip(names[key], value, strict=True)}
+            if isinstance(value, dict):
+                return {name: told(each, name) for name, each in value.items()}
+            return [told(each) for each in value] if isinstance(value, list | tuple) else value
+
+        result: dict[str, Any] = told(asdict(self))
+        return result
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the manifest of a release tells."""
+
+    quasi_identifiers: tuple[dict[str, Any], ...]
+    sensitive: tuple[str, ...]
+    hierarchies: Mapping[str, Any]
+    types: Mapping[str, T.DataType]
+    columns: tuple[str, ...]
+    k: int | None
+
+
+def attack(
+    path: str,
+    auxiliary: DataFrame,
+    spark: SparkSession,
+    *,
+    hierarchies: Mapping[str, HierarchySpec | None] | None = None,
+    person: str | None = None,
+) -> Attack:
+    """Plays the linking attack.
+
+    Args:
+        path: A target or release folder of ours.
+        auxiliary: Persons with original quasi-identifiers under their names in the source; those
+            that are lacking are unknown to the adversary, and other columns are ignored.
+        spark: A session.
+        hierarchies: Hierarchies of attributes, for those that the release had from files.
+        person: A column of the auxiliary table whose equal values are one person; the rows of a
+            person are candidates of each of the person's rows. Null is a person of its own.
+
+    Raises:
+        SpecError: Columns that the tables lack, or a hierarchy that is not that of the release.
+        DataError: Nothing readable is there, or values are not of the type of the source.
+    """
+    folder = storage.resolve(path)
+    known = _manifest(folder)
+    with reading(f"release {folder}"):
+        published = spark.read.parquet(f"{folder}/data")
+    if tuple(published.columns) != known.columns:
+        raise DataError(
+            f"the columns of the data of {folder} are not those of its manifest; restore the "
+            "release, or make it again"
+        )
+    columns, attributes = _attributes(known, published.schema, auxiliary, hierarchies or {})
+    inside = published.toDF(*[f"r{i}" for i in range(len(published.columns))])
+    kept: list[DataFrame] = []
+    try:
+        with reading(f"release {folder}"):
+            classes, rows, count = linking.classes_of(inside, attributes, kept)
+        with reading("auxiliary table"):
+            members, persons, tuples = linking.members_of(
+                auxiliary, columns, attributes, person, kept
+            )
+        sets = linking.covering_sets(
+            members, classes, attributes, (tuples, count), persons=person is not None
+        )
+        sets = linking.keep(sets, kept)
+        with reading(f"release {folder}"):
+            found = linking.candidates_found(sets, known.k)
+            values = [
+                key_of(hashable(F.col(f"r{i}"), published.schema[i].dataType))
+                for i in map(known.columns.index, known.sensitive)
+            ]
+            confidences = linking.confidences_found(sets, inside, attributes, values)
+    finally:
+        for frame in kept:
+            frame.unpersist()
+    reached = int(found["persons"] or 0)
+    return Attack(
+        path=folder,
+        matched_on=tuple(attribute.name for attribute in attributes),
+        unknown=tuple(
+            entry["name"]
+            for entry in known.quasi_identifiers
+            if entry["name"] not in {attribute.name for attribute in attributes}
+        ),
+        rows=rows,
+        classes=count,
+        persons=persons,
+        not_found=persons - reached,
+        candidates=_spread(found) if reached else None,
+        one_candidate=int(found["one"] or 0),
+        k=known.k,
+        fewer_than_k=None if known.k is None else int(found["few"] or 0),
+        confidences=tuple(
+            Confidence(
+                name,
+                _spread(confidences[i]),
+                tuple(confidences[i][f"reach{j}"] / reached for j in range(len(THRESHOLDS))),
+            )
+            for i, name in enumerate(known.sensitive)
+            if i in confidences
+        ),
+    )
+
+
+def _manifest(folder: str) -> _Known:
+    try:
+        manifest = json.loads(storage.read_text(folder, "manifest.json"))
+        columns, spec = manifest["columns"], manifest["spec"]
+        form = spec["release"]["form"]
+        known = _Known(
+            tuple(c for c in columns if c["role"] == "quasi_identifier"),
+            tuple(c["name"] for c in columns if c["role"] == "sensitive"),
+            {
+                c["name"]: spec["attributes"].get(c["name"], {}).get("hierarchy")
+                for c in columns
+                if c["role"] == "quasi_identifier"
+            },
+            {
+                c["name"]: T.DataType.fromDDL(c["type"])
+                for c in columns
+                if c["role"] == "quasi_identifier"
+            },
+            tuple(name for c in columns for name in c["published_as"]),
+            max((m["k"] for m in spec["privacy"] if m["model"] in _SIZE_MODELS), default=None),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, ParseException):
+        raise DataError(f"the manifest of {folder} is damaged; restore it") from None
+    if form != "generalized":
+        raise SpecError(f"{folder} is published as {form}; only generalized releases are attacked")
+    return known
+
+
+def _attributes(
+    known: _Known,
+    published: T.StructType,
+    auxiliary: DataFrame,
+    hierarchies: Mapping[str, HierarchySpec | None],
+) -> tuple[Columns, list[Attribute]]:
+    """The quasi-identifiers that the auxiliary table has, and their columns there."""
+    names = auxiliary.columns
+    problems: list[str] = []
+    columns: list[Column] = []
+    attributes: list[Attribute] = []
+    for entry in known.quasi_identifiers:
+        name = entry["name"]
+        if name not in names:
+            continue
+        if names.count(name) > 1:
+            problems.append(
+                f"auxiliary table: {names.count(name)} columns are named {name!r}; rename them"
+            )
+            continue
+        i = names.index(name)
+        given = auxiliary.schema[i].dataType
+        if not isinstance(given, NUMBERS + CATEGORIES):
+            problems.append(
+                f"auxiliary table: the column {name!r} is of type {given.simpleString()}; make it "
+                f"{entry['type']}, as in the release"
+            )
+            continue
+        hierarchy = known.hierarchies[name]
+        if hierarchy is not None and not any(kind in hierarchy for kind in KINDS):
+            # the manifest does not tell what a file held
+            hierarchy = hierarchies.get(name)
+            if hierarchy is None:
+                problems.append(
+                    f"attributes.{name}.hierarchy: it was read from a file, which is not in the "
+                    "release; give a spec that names the file (--spec)"
+                )
+                continue
+        column = Column(
+            name,
+            f"c{i}",
+            "quasi_identifier",
+            known.types[name],
+            AttributeSpec(role="quasi_identifier", hierarchy=hierarchy),
+        )
+        places = {
+            f"r{known.columns.index(n)}": published[n].dataType for n in entry["published_as"]
+        }
+        try:
+            attributes.append(attribute_of(column, len(attributes), places, entry.get("hierarchy")))
+        except SpecError as error:
+            problems += error.problems
+        columns.append(column)
+    if not columns and not problems:
+        asked = ", ".join(repr(entry["name"]) for entry in known.quasi_identifiers)
+        problems.append(
+            f"auxiliary table: none of its columns is a quasi-identifier of the release ({asked}); "
+            "rename them (of CSV: --option header=true)"
+        )
+    if problems:
+        raise SpecError(problems)
+    return Columns(tuple(columns), tuple(names)), attributes
+
+
+def _spread(found: Mapping[str, Any]) -> Spread:
+    return Spread(found["least"], tuple(found["quantiles"]), found["most"], found["average"])

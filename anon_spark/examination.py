@@ -1,0 +1,151 @@
+"""What the published rows and the staged classes of a release show, to be proved.
+
+What can be seen in the published files is read from them. Persons and private columns are not in
+them: what concerns those is read from the private staging table.
+"""
+
+from itertools import compress
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anon_spark import class_levels, sensitive, staged_classes, verification
+from anon_spark.errors import RequirementError
+from anon_spark.preparation import Prepared
+from anon_spark.profiling import digest, untouched_values
+from anon_spark.utility.radius import greatest_radius
+from anon_spark.utility.summary import sum_penalties
+from anon_spark.verification import Proof, Values
+
+
+def class_fields(prepared: Prepared) -> list[T.StructField]:
+    """What the staging table tells of a class."""
+    form = prepared.spec.release.form
+    return [
+        field
+        for encoding, kind in zip(prepared.profile.encodings, prepared.types, strict=True)
+        for field in form.staged_fields(encoding, kind)
+    ]
+
+
+def published_names(prepared: Prepared) -> list[str]:
+    """The published quasi-identifiers under their internal names."""
+    form = prepared.spec.release.form
+    return [name for e in prepared.profile.encodings for name in form.internal_names(e)]
+
+
+def examine_published(prepared: Prepared, published: DataFrame) -> Proof:
+    """What the published files prove of classes, rows and untouched columns."""
+    names = published_names(prepared)
+    untouched = digest(untouched_values(prepared.columns))
+    classes = verification.class_table(published, names, untouched)
+    requirement = prepared.requirement
+    return verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
+
+
+def examine_staged(
+    prepared: Prepared, staged: DataFrame
+) -> tuple[Proof, list[tuple[float, float]]]:
+    """What the staging table proves of classes and persons, and the sums of penalties."""
+    spec, encodings = prepared.spec, prepared.profile.encodings
+    form, names = spec.release.form, published_names(prepared)
+    fields = [*class_fields(prepared), staged_classes.SIZE]
+    # where sensitive values are looked at, `examine_values` counts the persons
+    persons = prepared.has_person and not prepared.sensitive
+    counted = [staged_classes.SIZE, *[staged_classes.PERSONS] * persons]
+    evidence = staged_classes.classes_of(staged, fields, persons=persons).select(
+        *form.published(encodings), *[field.name for field in counted]
+    )
+    if persons:
+        proof = verification.examine_persons(evidence, names, prepared.requirement)
+    else:
+        rows = F.col(staged_classes.SIZE.name).alias("rows")
+        proof = verification.examine(evidence.select(*names, rows), names, [], persons=False)
+    return proof, sum_penalties(staged, form, encodings, spec.leaf_penalty)
+
+
+def examine_values(
+    prepared: Prepared, published: DataFrame, staged: DataFrame, by_rows: Proof, by_staged: Proof
+) -> Values | None:
+    """What is proved of sensitive values.
+
+    From the published rows; or, of persons and private columns, from what was staged.
+    Two pieces may be published as one class, in which a person counts once; whether there are such
+    is known when classes and pieces were counted.
+    """
+    if not prepared.sensitive:
+        return None
+    names, persons = published_names(prepared), prepared.has_person
+    in_files = [
+        asked.beside is None and not asked.private and not persons for asked in prepared.asked
+    ]
+    found = []
+    if any(in_files):
+        attributes = list(compress(prepared.sensitive, in_files))
+        hashes = [
+            sensitive.key_of(*map(sensitive.plain_value, asked.columns))
+            for asked in compress(prepared.asked, in_files)
+        ]
+        classes = class_levels.classes_with_values(published, names, hashes)
+        keys = [attribute.keys for attribute in attributes]
+        requirement = prepared.about(attributes)
+        found.append(verification.examine_values(classes, requirement, keys, persons=False))
+    if not all(in_files):
+        attributes = [a for a, told in zip(prepared.sensitive, in_files, strict=True) if not told]
+        whole = by_rows.classes == by_staged.classes
+        form, encodings = prepared.spec.release.form, prepared.profile.encodings
+        counted = staged_classes.values_of(
+            staged, class_fields(prepared), attributes, whole=whole
+        ).select(
+            *form.published(encodings), "attribute", "value", "count", *["person"] * (not whole)
+        )
+        if not whole:
+            counted = class_levels.persons_counted(counted, names)
+        classes = class_levels.gathered(counted, names)
+        requirement = prepared.about(attributes)
+        found.append(verification.examine_values(classes, requirement, None, persons=persons))
+    return Values.together(found)
+
+
+def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any], ...]:
+    """The level of models that ask for a radius, for `Proof.levels`."""
+    asked = [(model, model.within) for model in prepared.spec.privacy if model.within is not None]
+    if not asked:
+        return ()
+    found = greatest_radius(staged, prepared.spec.release.form, prepared.profile.encodings)
+    return tuple(
+        verification.level_of(model, measure, found, persons=prepared.has_person)
+        for model, measure in asked
+    )
+
+
+def suppressed_digest(prepared: Prepared, staged: DataFrame) -> tuple[int, ...]:
+    """Digest of the untouched columns of the rows that were left out; the first figure is rows."""
+    aggregates = digest(untouched_values(prepared.columns))
+    if not prepared.spec.suppression.limit:
+        return (0,) * len(aggregates)
+    rows = staged_classes.suppressed_of(staged, prepared.untouched)
+    return tuple(rows.agg(*aggregates).toArrow().to_pylist()[0].values())
+
+
+def prove_rows(prepared: Prepared, proof: Proof, suppressed: tuple[int, ...]) -> None:
+    """Proves that no row was lost or doubled and that the untouched columns are unaltered.
+
+    Published and suppressed rows together are those of the source, and no more were suppressed than
+    was allowed.
+    """
+    if suppressed[0] > prepared.spec.suppression.limit * prepared.profile.rows:
+        raise RequirementError(
+            f"the proof failed: {suppressed[0]} rows were suppressed, more than suppression.limit "
+            "allows; nothing was published"
+        )
+    found = tuple(map(sum, zip(proof.sums, suppressed, strict=True)))
+    if found != prepared.profile.digest:
+        raise RequirementError(
+            f"the proof failed: {proof.rows} rows were written of {prepared.profile.rows} "
+            f"({suppressed[0]} suppressed), or "
+            "columns that must stay as they are were altered; nothing was published. If the "
+            "source changed while it was read, run again on one that stands still"
+        )

@@ -1,0 +1,159 @@
+"""The rules between the fields of a spec."""
+
+import os.path
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anon_spark.spec.choices import PRIVACY
+from anon_spark.spec.parts import ROLES
+from anon_spark.spec.problems import Location
+from anon_spark.spec.wording import nearest, shown
+
+
+def privacy_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """Models are given, and none twice for one attribute."""
+    privacy = sequence(given.get("privacy"))
+    if not privacy and privacy is not None:
+        yield ("privacy",), "is empty; give at least one model, such as {model: k_anonymity, k: 10}"
+    seen: list[tuple[object, object]] = []
+    for i, model in enumerate(privacy or ()):
+        name, about = entry(model, "model", "name"), entry(model, "attribute")
+        if isinstance(name, str):
+            # twice is right for two sensitive attributes, each of them named
+            if any(n == name and (a == about or a is None or about is None) for n, a in seen):
+                yield ("privacy", i, "model"), f"{shown(name)} is given twice; keep one"
+            seen.append((name, about))
+
+
+def role_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """Roles fit one another and the privacy models."""
+    attributes = given.get("attributes")
+    if not isinstance(attributes, Mapping):
+        return
+    roles = [a if isinstance(a, str) else entry(a, "role") for a in attributes.values()]
+    persons = [name for name, role in zip(attributes, roles, strict=True) if role == "person"]
+    if len(persons) > 1:
+        listed = ", ".join(map(shown, persons))
+        yield ("attributes",), f"{listed} all have the role person; a row is about one: keep one"
+    if not all(role in ROLES for role in roles):
+        return  # a role that is spelled wrong may be the one that seems to be missing
+    if "quasi_identifier" not in roles:
+        yield (
+            ("attributes",),
+            (
+                "no column is a quasi_identifier; give that role to the columns by which a person "
+                "could be recognized"
+            ),
+        )
+    for i, model in enumerate(sequence(given.get("privacy")) or ()):
+        if entry(model, "unit") == "persons" and not persons:
+            yield (
+                ("privacy", i, "unit"),
+                "'persons' needs a column with the role person; name one, or write unit: rows",
+            )
+    sensitive = [n for n, role in zip(attributes, roles, strict=True) if role == "sensitive"]
+    for i, model in enumerate(sequence(given.get("privacy")) or ()):
+        kind = PRIVACY.classes().get(str(entry(model, "model", "name")))
+        for field in ("guarding", "column"):
+            named = entry(model, field)
+            if isinstance(named, str):
+                yield from _read_column(i, field, named, dict(zip(attributes, roles, strict=True)))
+        yield from _template_rules(i, model, dict(zip(attributes, roles, strict=True)))
+        if kind is None or not kind.about_values:
+            continue
+        about = entry(model, "attribute")
+        if about is None and not sensitive:
+            yield (
+                ("privacy", i),
+                (
+                    f"{shown(kind.name)} needs a column with the role sensitive; give that role to "
+                    "what must not be inferred of a person"
+                ),
+            )
+        elif isinstance(about, str) and about not in sensitive:
+            yield (
+                ("privacy", i, "attribute"),
+                f"{shown(about)} is not a column with the role sensitive; "
+                + (nearest(about, sensitive) if sensitive else "give it that role"),
+            )
+
+
+def _template_rules(
+    place: int, model: object, roles: Mapping[str, object]
+) -> Iterator[tuple[Location, str]]:
+    """The quasi-identifiers of templates have that role."""
+    for t, template in enumerate(sequence(entry(model, "templates")) or ()):
+        for name in sequence(entry(template, "quasi_identifiers")) or ():
+            if isinstance(name, str) and roles.get(name) != "quasi_identifier":
+                yield (
+                    ("privacy", place, "templates", t, "quasi_identifiers"),
+                    f"{shown(name)} is not a column with the role quasi_identifier",
+                )
+
+
+def split_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """What splits classes by sensitive values counts rows of several columns."""
+    attributes = given.get("attributes")
+    if given.get("sensitive_as_quasi_identifier") is not True or not isinstance(
+        attributes, Mapping
+    ):
+        return
+    roles = [a if isinstance(a, str) else entry(a, "role") for a in attributes.values()]
+    if "person" in roles:
+        yield (
+            ("sensitive_as_quasi_identifier",),
+            (
+                "true counts rows, and a column has the role person; keep one row of a person, or "
+                "leave it false"
+            ),
+        )
+    elif roles.count("sensitive") < 2:
+        yield (
+            ("sensitive_as_quasi_identifier",),
+            "true needs two columns with the role sensitive; leave it false",
+        )
+
+
+def _read_column(
+    place: int, field: str, name: str, roles: Mapping[str, object]
+) -> Iterator[tuple[Location, str]]:
+    """Rules for a column that a privacy model reads beside the sensitive ones."""
+    where = ("privacy", place, field)
+    if name not in roles:
+        yield where, f"{shown(name)} is not among the attributes; {nearest(name, map(str, roles))}"
+    elif roles[name] not in {"identifier", "insensitive", "sensitive"}:
+        yield (
+            where,
+            (
+                f"{shown(name)} has the role {roles[name]}; say role: identifier (it is read, and "
+                "not published), or insensitive"
+            ),
+        )
+
+
+def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """No metric is given twice."""
+    metrics = sequence(given.get("metrics")) or []
+    for i, metric in enumerate(metrics):
+        if metric in metrics[:i]:
+            yield ("metrics", i), f"{shown(metric)} is given twice; keep one"
+
+
+def path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """A release does not lie on its source."""
+    target, source = entry(given.get("release"), "path"), entry(given.get("source"), "path")
+    if not isinstance(target, str) or not target:
+        return
+    for path in sequence(source) or [source]:
+        if isinstance(path, str) and path and os.path.normpath(path) == os.path.normpath(target):
+            yield ("release", "path"), f"{shown(target)} is the source itself; choose another path"
+
+
+def sequence(value: object) -> list[Any] | None:
+    """A list, or None for what is none."""
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def entry(part: object, key: str, attribute: str | None = None) -> object:
+    """A field of a part that is still a mapping, or already an instance."""
+    return part.get(key) if isinstance(part, Mapping) else getattr(part, attribute or key, None)
