@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from anon_spark.attribute_lists import HALF, presort, row_of
 from anon_spark.block import Axes, Block
 from anon_spark.kernel_cache import lean_kernel
+from anon_spark.privacy.arranging import arranged
 from anon_spark.privacy.predicates import Predicates
-from anon_spark.privacy.rows import Rows, Scratch, arranged
+from anon_spark.privacy.rows import Rows, Scratch
 
 
 class Cutting(NamedTuple):

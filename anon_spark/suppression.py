@@ -12,8 +12,9 @@ from anon_spark.block import Axes, Block
 from anon_spark.cuts import width
 from anon_spark.kernel_cache import kernel, lean_kernel
 from anon_spark.privacy import Requirement, satisfied
+from anon_spark.privacy.arranging import arranged
 from anon_spark.privacy.predicates import Predicates
-from anon_spark.privacy.rows import Rows, Scratch, arranged
+from anon_spark.privacy.rows import Rows, Scratch
 from anon_spark.row_order import count_sort
 
 SUPPRESSED = -1

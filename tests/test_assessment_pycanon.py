@@ -43,7 +43,6 @@ print(json.dumps(found, default=float))
     [
         (("sex",), "salary-class", "equal"),
         (("sex", "salary-class"), "age", "ordered"),
-        (("education", "race"), "salary-class", "equal"),
     ],
 )
 def test_levels_of_adult_are_what_pycanon_finds(spark, tmp_path, names, sensitive, distance):

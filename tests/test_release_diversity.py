@@ -152,7 +152,7 @@ def test_every_partition_can_meet_the_requirement_by_itself(seed, n, most, asked
 
 @pytest.mark.spark
 @settings(
-    max_examples=7,
+    max_examples=5,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import cfunc, types
+from numba import cfunc, typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -71,15 +71,37 @@ def address_of(kind: int) -> int:
     return 0 if kind == SIZE else int(_compiled(kind).address)
 
 
+def address_for(asked: Callable[..., bool], *arguments: object) -> int:
+    """Where the machine code of a function of arguments like these is in this process."""
+    compiler: Any = cfunc
+    kind_of: Any = typeof
+    kinds = tuple(kind_of(argument) for argument in arguments)
+    if (asked, kinds) not in _ASKED:
+        boolean: Any = types.boolean
+        _ASKED[asked, kinds] = compiler(boolean(*kinds), cache=True)(asked)
+    return int(_ASKED[asked, kinds].address)
+
+
+_ASKED: dict[Any, Any] = {}
+
+
+def _call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kinds = [context.get_value_type(kind) for kind in signature.args[1:]]
+    function = ir.FunctionType(context.get_value_type(types.boolean), kinds)
+    return builder.call(builder.inttoptr(args[0], function.as_pointer()), args[1:])
+
+
 def _decide(_: Any, address: Any, number: Any, table: Any, tree: Any, h: Any) -> Any:
-    def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds = [context.get_value_type(kind) for kind in signature.args[1:]]
-        function = ir.FunctionType(context.get_value_type(types.boolean), kinds)
-        return builder.call(builder.inttoptr(args[0], function.as_pointer()), args[1:])
-
-    return types.boolean(address, number, table, tree, h), call
+    return types.boolean(address, number, table, tree, h), _call
 
 
-_called: Any = intrinsic(_decide)
-decide: Callable[[int, np.ndarray, np.ndarray, np.ndarray, Histogram], bool] = _called
+def _ask(_: Any, address: Any, p: Any, rows: Any, lo: Any, hi: Any, scratch: Any) -> Any:
+    return types.boolean(address, p, rows, lo, hi, scratch), _call
+
+
+_intrinsic: Any = intrinsic
+decide: Callable[[int, np.ndarray, np.ndarray, np.ndarray, Histogram], bool] = _intrinsic(_decide)
 """Calls the decision at an address, from a kernel."""
+
+ask: Callable[[int, Any, Any, int, int, Any], bool] = _intrinsic(_ask)
+"""Calls what looks at the sensitive values of a slice, from a kernel."""

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy.calling import address_of
-from anon_spark.privacy.predicates import Predicates
+from anon_spark.kernel_cache import lean_kernel
 
 
 class Rows(NamedTuple):
@@ -29,79 +27,7 @@ class Scratch(NamedTuple):
     part: NDArray[np.int32]  # (most values,) the same for a part of the slice
     part_seen: NDArray[np.int32]  # (most values,)
     work: NDArray[np.float64]  # (2 * most values + most nodes + 8,) for what a predicate needs
-    address: NDArray[np.int64]  # (c,) where every predicate is to be called in this process
-
-
-def arranged(
-    person: NDArray[np.integer] | None, sensitive: NDArray[np.int32], predicates: Predicates
-) -> tuple[Rows, Scratch]:
-    """The rows of a block as predicates take them, and working memory for slices of them.
-
-    Args:
-        person: Codes 0..p-1 of the persons, shape (n,), or None where a row is a person.
-        sensitive: Codes of the sensitive values, shape (n, s).
-        predicates: What will be asked.
-    """
-    looked_at = sensitive.shape[1] if predicates.sizes < len(predicates.kind) else 0
-    codes = np.ascontiguousarray(sensitive[:, :looked_at], np.int32)
-    who = np.empty(0, np.int32) if person is None else person.astype(np.int32)
-    values: list[NDArray[np.int32]] = []
-    if person is not None and looked_at:
-        codes = codes.copy()
-        persons = int(who.max(initial=-1)) + 1
-        values = [_pair_up(who, column, persons, predicates.values) for column in codes.T]
-    most_pairs = max(map(len, values), default=0)
-    value = np.zeros((looked_at, most_pairs), np.int32)
-    for row, found in zip(value, values, strict=False):
-        row[: len(found)] = found
-    return Rows(who, codes), Scratch(
-        stamp=np.zeros(int(who.max(initial=-1)) + 1, np.int32),
-        clock=np.zeros(1, np.int32),
-        pair_stamp=np.zeros(most_pairs, np.int32),
-        value=value,
-        count=np.zeros(predicates.values, np.int32),
-        seen=np.empty(predicates.values, np.int32),
-        part=np.zeros(predicates.values, np.int32),
-        part_seen=np.empty(predicates.values, np.int32),
-        work=np.empty(2 * predicates.values + predicates.nodes + 8),
-        address=np.array([address_of(kind) for kind in predicates.kind.tolist()], np.int64),
-    )
-
-
-@kernel
-def _pair_up(
-    person: np.ndarray, code: np.ndarray, persons: int, values: int
-) -> np.ndarray:  # pragma: no cover - compiled
-    """Puts the codes of pairs (person, value) in place of those of values.
-
-    Returns:
-        The value of every pair, numbered by person, shape (pairs,).
-    """
-    n = len(person)
-    starts = np.zeros(persons + 1, np.int64)
-    for who in person:
-        starts[who + 1] += 1
-    for who in range(persons):
-        starts[who + 1] += starts[who]
-    at = starts[:-1].copy()
-    order = np.empty(n, np.int32)
-    for i in range(n):
-        order[at[person[i]]] = i
-        at[person[i]] += 1
-    bearer = np.full(values, -1, np.int32)
-    pair_of = np.empty(values, np.int32)
-    value_of = np.empty(n, np.int32)
-    found = np.int32(0)
-    for who in range(persons):
-        for i in order[starts[who] : starts[who + 1]]:
-            value = code[i]
-            if bearer[value] != who:
-                bearer[value] = who
-                pair_of[value] = found
-                value_of[found] = value
-                found += np.int32(1)
-            code[i] = pair_of[value]
-    return value_of[:found]
+    address: NDArray[np.int64]  # (c + 1,) where predicates, and all about values, are called
 
 
 @lean_kernel

@@ -64,7 +64,7 @@ def running_cluster(folder: Path, java_home: Path) -> Iterator[Cluster]:
     python = bare_python(folder / "python")
     environment = spark_environment(
         JAVA_HOME=str(java_home),
-        NUMBA_OPT="0",  # the kernels of the zip are compiled here, and used once
+        NUMBA_OPT="1",  # the kernels of the zip are compiled here; at 0 most would not be kept
         PYSPARK_PYTHON=str(python),
         SPARK_CONF_DIR=str(folder / "conf"),
         SPARK_HOME=str(SPARK_HOME),

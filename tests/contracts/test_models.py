@@ -22,7 +22,7 @@ from anon_spark.privacy import (
     Requirement,
     satisfied,
 )
-from anon_spark.privacy.rows import arranged
+from anon_spark.privacy.arranging import arranged
 from anon_spark.spec.choices import PRIVACY, chosen, parameters
 
 NUMBERS: dict[Any, Sequence[Any]] = {
