@@ -330,12 +330,6 @@ def test_every_published_form_agrees_with_brute_force(spark, tmp_path, form, kno
             2,
             lambda most: most < 1 / 2,
         ),
-        (
-            False,
-            [{"model": "recursive_cl_diversity", "c": 2.0, "l": 3}],
-            3,
-            lambda most: most < 2 / 3,
-        ),
         (True, [{"model": "alpha_k_anonymity", "alpha": 0.5, "k": 4}], 4, lambda most: most <= 0.5),
     ],
 )

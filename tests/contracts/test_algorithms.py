@@ -26,7 +26,7 @@ VARIANTS = [variants(kind, NUMBERS) for kind in MODELS.values()]
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 every_method = pytest.mark.parametrize("method", METHOD_VARIANTS, ids=repr)
-some = settings(deadline=None, max_examples=120, suppress_health_check=SLOW)
+some = settings(deadline=None, max_examples=80, suppress_health_check=SLOW)
 
 
 def group(method: Any, block: Block, requirement: Requirement, secret: str = "s") -> np.ndarray:
@@ -95,7 +95,7 @@ def test_every_class_satisfies_the_requirement(method, data, block):
 
 
 @every_method
-@settings(some, max_examples=80)
+@settings(some, max_examples=60)
 @given(data=st.data(), block=blocks(least=1))
 def test_the_order_of_rows_does_not_matter(method, data, block):
     requirement = feasible(data, block)

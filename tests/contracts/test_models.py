@@ -35,7 +35,7 @@ VARIANTS = {name: variants(kind, NUMBERS) for name, kind in MODELS.items()}
 EVERY = [model for models in VARIANTS.values() for model in models]
 
 every_kind = pytest.mark.parametrize("name", MODELS)
-some = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+some = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def empty(rows: int, sensitive: list[list[int]], person: list[int] | None) -> Block:
