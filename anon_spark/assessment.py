@@ -29,7 +29,8 @@ from anon_spark.assessed_tables import (
     open_table,
     population_columns,
 )
-from anon_spark.class_survey import Survey, survey, units
+from anon_spark.class_levels import units
+from anon_spark.class_survey import Survey, survey
 from anon_spark.errors import SpecError
 from anon_spark.risk import journalist_risk, marketer_risk, population_uniqueness, prosecutor_risk
 from anon_spark.source_errors import reading

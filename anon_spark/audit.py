@@ -16,6 +16,7 @@ from anon_spark.profiling import digest, hashable
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec
 from anon_spark.spec.choices import PRIVACY, chosen
+from anon_spark.spec.hierarchies import KINDS
 from anon_spark.verification import Proof
 
 
@@ -127,6 +128,19 @@ def verify(
             if role == "sensitive"
         }
         if any(model.concerns(name, sensitive=True) for model in models for name in told):
+            held_by_file = {
+                name
+                for name, attribute in told.items()
+                if attribute.hierarchy is None and "hierarchy" in attributes.get(name, {})
+            }
+            hidden = [
+                model
+                for model in models
+                if model.by_distance
+                and any(model.concerns(name, sensitive=True) for name in held_by_file)
+            ]
+            unchecked += [f"{m.name}: a file held the hierarchy of its attribute" for m in hidden]
+            models = [model for model in models if model not in hidden]
             levels, left = _values(published, names, told, models, proof.rows, split=split)
             proof = replace(proof, levels=(*proof.levels, *levels))
             unchecked += left
@@ -171,9 +185,9 @@ def _shown_by_files(
 
 
 def _hierarchy(attribute: Any) -> Any:
-    """The hierarchy of an attribute as far as the manifest tells it: not what a file held."""
+    """The hierarchy of an attribute, None where it has none or a file held it."""
     told = attribute.get("hierarchy") if isinstance(attribute, dict) else None
-    return told or None
+    return told if told and any(kind in told for kind in KINDS) else None
 
 
 def _values(

@@ -18,8 +18,19 @@ from pyspark.sql import functions as F
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import ClassCounts, Measure, PrivacyModel, Requirement
 
-ENTRIES = "array<struct<attribute:int,value:bigint,count:bigint>>"
-"""Units of every value of a class, as Spark's schema."""
+
+def units(person: str | None) -> SparkColumn:
+    """An aggregate that counts persons, null being another one in every row; or else rows."""
+    if person is None:
+        return F.count(F.lit(1))
+    return F.count_distinct(person) + F.count_if(F.isnull(person))
+
+
+def codes_of(keys: NDArray[np.int64], told: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The codes of values that are told by their hash, or None where one is not among `keys`."""
+    by_key = np.argsort(keys)
+    found = by_key[np.minimum(np.searchsorted(keys, told, sorter=by_key), len(keys) - 1)]
+    return found if np.array_equal(keys[found], told) else None
 
 
 def classes_with_values(
@@ -150,11 +161,8 @@ class _LevelJob:
         chosen = fields.field("attribute").to_numpy() == attribute
         value = fields.field("value").to_numpy()[chosen]
         if self.keys is not None:
-            keys = self.keys[attribute]
-            by_key = np.argsort(keys)
-            at = np.searchsorted(keys, value, sorter=by_key)
-            found = by_key[np.minimum(at, len(keys) - 1)]
-            if not np.array_equal(keys[found], value):
+            found = codes_of(self.keys[attribute], value)
+            if found is None:
                 raise RequirementError(
                     f"the proof failed: {self.requirement.attributes[attribute].name!r} has values "
                     "that the source has not; nothing was published"

@@ -15,6 +15,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from anon_spark.class_levels import codes_of
 from anon_spark.encoding import SensitiveAttribute
 from anon_spark.errors import DataError
 from anon_spark.privacy import ClassCounts, Measure, PrivacyModel, Requirement
@@ -45,13 +46,6 @@ class Survey:
     units: dict[int, int]
     population: NDArray[np.int64]
     levels: tuple[tuple[PrivacyModel, int, Measure, float | None], ...]
-
-
-def units(person: str | None) -> SparkColumn:
-    """An aggregate that counts persons, null being another one in every row; or else rows."""
-    if person is None:
-        return F.count(F.lit(1))
-    return F.count_distinct(person) + F.count_if(F.isnull(person))
 
 
 def survey(
@@ -302,11 +296,8 @@ class _SurveyJob:
 
     def codes(self, attribute: int, value: NDArray[np.int64]) -> NDArray[np.int64]:
         """The codes of values that are told by their hash."""
-        keys = self.keys[attribute]
-        by_key = np.argsort(keys)
-        at = np.searchsorted(keys, value, sorter=by_key)
-        found = by_key[np.minimum(at, len(keys) - 1)]
-        if not np.array_equal(keys[found], value):
+        found = codes_of(self.keys[attribute], value)
+        if found is None:
             raise DataError(
                 f"the column {self.requirement.attributes[attribute].name!r} holds values that "
                 "were not there at the first look; do not change the table while it is assessed"

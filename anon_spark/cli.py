@@ -31,6 +31,20 @@ Overrides = Annotated[
         help="Change a field of the spec, such as privacy.0.k=5. Can be repeated.",
     ),
 ]
+FileFormat = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="The format, if the suffix does not say it."),
+]
+ReaderOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="KEY=VALUE",
+        help="An option of Spark's reader, such as sep=';'. Can be repeated. CSV has a header "
+        "line unless header=false.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 
 
@@ -285,20 +299,9 @@ def assess(
             metavar="A,B,C", help="In which columns; in all but the sensitive and the person's."
         ),
     ] = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="NAME", help="The format, if the suffix does not say it."),
-    ] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="KEY=VALUE",
-            help="An option of Spark's reader, such as sep=';'. Can be repeated. CSV has a header "
-            "line unless header=false.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    file_format: FileFormat = None,
+    options: ReaderOptions = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how anonymous a table is.
 
@@ -367,20 +370,9 @@ def attack(
         str | None,
         typer.Option(metavar="COLUMN", help="A column of TABLE that tells whom a row is about."),
     ] = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", metavar="NAME", help="The format, if the suffix does not say it."),
-    ] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="KEY=VALUE",
-            help="An option of Spark's reader, such as sep=';'. Can be repeated. CSV has a header "
-            "line unless header=false.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    file_format: FileFormat = None,
+    options: ReaderOptions = None,
+    as_json: AsJson = False,
 ) -> None:
     """Play the linking attack.
 

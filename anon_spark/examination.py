@@ -121,6 +121,30 @@ def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any
     )
 
 
+def prove_every_model(prepared: Prepared, proof: Proof) -> None:
+    """Proves that the proof is about all that was promised: no model may have been passed over."""
+    told = {(v["model"], v["measure"], v.get("attribute")) for v in proof.levels}
+    asked = {
+        (
+            model.name,
+            measure.name,
+            prepared.requirement.attributes[place].name if place >= 0 else None,
+        )
+        for model, place in prepared.requirement.parts()
+        for measure in model.measures()
+    }
+    models = prepared.spec.privacy
+    asked |= {(m.name, m.within.name, None) for m in models if m.within is not None}
+    lacking = {name for name, *_ in asked - told} | {m.name for m in models} - {
+        name for name, *_ in told
+    }
+    if lacking:
+        raise RequirementError(
+            f"the proof failed: nothing was found of {', '.join(sorted(lacking))}; nothing was "
+            "published"
+        )
+
+
 def suppressed_digest(prepared: Prepared, staged: DataFrame) -> tuple[int, ...]:
     """Digest of the untouched columns of the rows that were left out; the first figure is rows."""
     aggregates = digest(untouched_values(prepared.columns))

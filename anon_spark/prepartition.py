@@ -116,7 +116,10 @@ def prepartition(
         tuple(encodings), packed.slots, packed.untouched, tree, attributes=tuple(attributes)
     )
     if tree.leaves == 1:
-        everyone = counts.persons() if persons and rows else rows
+        # where sensitive attributes were looked at, persons were counted
+        everyone = attributes[0].distribution.units if attributes else rows
+        if persons and rows and not attributes:
+            everyone = counts.persons()
         held = Holdings.whole(rows, everyone, attributes)
     elif (
         held is None

@@ -34,6 +34,7 @@ from anon_spark.examination import (
     examine_radius,
     examine_staged,
     examine_values,
+    prove_every_model,
     prove_rows,
     suppressed_digest,
 )
@@ -142,6 +143,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         by_staged, penalties = private.result()
         values = examine_values(prepared, published, staged, by_rows, by_staged)
         proof = verification.prove(by_rows, by_staged, values, examine_radius(prepared, staged))
+        prove_every_model(prepared, proof)
         prove_rows(prepared, proof, suppressed_digest(prepared, staged))
         say("measuring utility")
         summary = summarize(

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from anon_spark.class_levels import units as counted_units
 from anon_spark.column_hierarchies import arrow_type, given_hierarchy, hierarchy_of_values
 from anon_spark.columns import NESTED, NUMBERS, PRIVATE, Column, Columns
 from anon_spark.encoding import SensitiveAttribute, typed_values
@@ -114,7 +115,7 @@ def look(
         raise SpecError(problems)
     units = rows
     if person is not None and asked and rows:
-        everyone = _units(person).alias("units")
+        everyone = counted_units(person).alias("units")
         units = int(df.agg(everyone).toArrow()["units"][0].as_py())
     scan = _Scan(df, rows, units, person)
     found = []
@@ -126,13 +127,6 @@ def look(
             attribute = scan.split(attribute, one.column, one.split_by)
         found.append(attribute)
     return tuple(found)
-
-
-def _units(person: str | None) -> SparkColumn:
-    """Counts persons, or rows."""
-    if person is None:
-        return F.count(F.lit(1))
-    return F.count_distinct(person) + F.count_if(F.isnull(person))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +145,7 @@ class _Scan:
         found = (
             self.df.select(*[value.alias(name) for name, value in values.items()], *person)
             .groupBy(*values)
-            .agg(_units(self.person).alias("count"))
+            .agg(counted_units(self.person).alias("count"))
             .select("count", *values, key_of(*map(F.col, values)).alias("key"))
             .limit(MOST_VALUES + 1)
             .toArrow()

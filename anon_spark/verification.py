@@ -203,7 +203,7 @@ def level_of(
     attribute: str | None = None,
 ) -> dict[str, Any]:
     """What a proof says of one measure of a model."""
-    by_rows = not persons or getattr(model, "unit", None) == "rows"
+    by_rows = not persons or counts_rows(model)
     told = None if level is None or not math.isfinite(level) else level
     if told is not None and float(told).is_integer() and isinstance(measure.required, int):
         told = int(told)

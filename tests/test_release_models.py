@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from release_examples import classes_of, release, rows_of
+from release_examples import classes_of, release, rows_of, spec_for
 
 import anon_spark
 from anon_spark.errors import RequirementError, SpecError
+from anon_spark.examination import prove_every_model
+from anon_spark.preparation import prepare
+from anon_spark.verification import Proof
 
 pytestmark = pytest.mark.spark
 
@@ -211,3 +214,41 @@ def test_each_sensitive_attribute_is_checked_beside_the_other(spark, tmp_path):
             {**QI, "s": "sensitive", "t": "person"},
             sensitive_as_quasi_identifier=True,
         )
+
+
+def test_verify_says_what_a_file_held(spark, tmp_path):
+    file = tmp_path / "illness.csv"
+    file.write_text(
+        "".join(f"{leaf};{up};*\n" for up, below in TREE["any"].items() for leaf in below)
+    )
+    made = release(
+        table(spark),
+        tmp_path / "out",
+        {**roles(), "illness": {"role": "sensitive", "hierarchy": {"file": str(file)}}},
+        privacy=[
+            {"model": "t_closeness", "t": 0.4, "distance": "hierarchical"},
+            {"model": "distinct_l_diversity", "l": 2},
+        ],
+    )
+    audit = anon_spark.verify(str(tmp_path / "out"), spark)
+    assert audit.holds
+    assert audit.unchecked == ("t_closeness: a file held the hierarchy of its attribute",)
+    assert [level["model"] for level in audit.proof.levels] == ["distinct_l_diversity"]
+    assert {v["model"] for v in made.manifest["proof"]["levels"]} == {
+        "t_closeness",
+        "distinct_l_diversity",
+    }
+
+
+def test_a_proof_that_passes_a_model_over_is_none(spark, tmp_path):
+    asked = [{"model": "distinct_l_diversity", "l": 2}, {"model": "k_anonymity", "k": 2}]
+    spec = spec_for(tmp_path, roles(), privacy=asked)
+    ready = prepare(table(spark), spec)
+    levels = [
+        {"model": "k_anonymity", "measure": "k"},
+        {"model": "distinct_l_diversity", "measure": "l", "attribute": "illness"},
+    ]
+    prove_every_model(ready, Proof(240, 9, 5, None, tuple(levels), 0))
+    for kept in levels:
+        with pytest.raises(RequirementError, match="nothing was found of"):
+            prove_every_model(ready, Proof(240, 9, 5, None, (kept,), 0))

@@ -1,5 +1,6 @@
 """What every privacy model says of itself."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -64,7 +65,7 @@ class Compiled(NamedTuple):
     tree: NDArray[np.int32] = np.empty(0, np.int32)  # whatever is known of a hierarchy
 
 
-class PrivacyModel:
+class PrivacyModel(ABC):
     """A predicate on an equivalence class. Models are frozen dataclasses that inherit from this.
 
     Unless a model says otherwise, the union of two classes that satisfy it does too; so a set of
@@ -80,9 +81,9 @@ class PrivacyModel:
     """Whether classes are compared with the distribution of the whole original table."""
 
     @property
+    @abstractmethod
     def predicate(self) -> int:
         """Which compiled predicate decides, see `predicates`."""
-        raise NotImplementedError
 
     @property
     def attribute(self) -> str | None:
@@ -93,6 +94,11 @@ class PrivacyModel:
     def least_rows(self) -> int:
         """No class with fewer rows can satisfy the model."""
         return 1
+
+    @property
+    def by_distance(self) -> bool:
+        """Whether the level depends on how far two values are apart, in an order or a hierarchy."""
+        return False
 
     @property
     def within(self) -> Measure | None:
@@ -121,6 +127,7 @@ class PrivacyModel:
             return False
         return sensitive if self.attribute is None else self.attribute == attribute
 
+    @abstractmethod
     def compiled(self, whole: Distribution | None) -> Compiled:
         """Parameters of the compiled predicate.
 
@@ -130,12 +137,12 @@ class PrivacyModel:
         Raises:
             ValueError: The model cannot be asked of that attribute; says why and what can.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def measures(self) -> tuple[Measure, ...]:
         """What the model asks of every class."""
-        raise NotImplementedError
 
+    @abstractmethod
     def achieved(
         self, classes: ClassCounts, whole: Distribution
     ) -> tuple[NDArray[np.float64], ...]:
@@ -145,7 +152,6 @@ class PrivacyModel:
             classes: The classes, at least one row each.
             whole: The sensitive attribute in the whole table.
         """
-        raise NotImplementedError
 
     def levels(self, classes: ClassCounts, whole: Distribution) -> tuple[NDArray[np.float64], ...]:
         """The levels of m classes, or of their parts where those are looked at."""

@@ -98,24 +98,25 @@ class Requirement:
             tree=np.concatenate([np.empty(0, np.int32), *[c.tree for c in compiled]]),
         )
 
-    def eligible(self, rows: int, units: int, counts: Sequence[Counts] = ()) -> bool:
-        """Whether a set of rows can be grouped under every model.
+    def sizes_allow(self, rows: int, units: int) -> bool:
+        """Whether so many rows can be grouped under every model that looks at sizes only.
+
+        Args:
+            rows: How many there are.
+            units: Their persons, or rows where no column tells persons.
+        """
+        one = ClassCounts.of_sizes(np.array([rows]), np.array([units]))
+        whole = Distribution.of_sizes(rows, units)
+        return all(_hold(model, one, whole) for model, place in self.parts() if place < 0)
+
+    def values_allow(self, rows: int, units: int, counts: Sequence[Counts]) -> bool:
+        """The same for the models that look at sensitive attributes.
 
         Args:
             rows: How many there are.
             units: Their persons, or rows where no column tells persons.
             counts: For every attribute the values that occur, and how many units have each.
         """
-        return self.sizes_allow(rows, units) and self.values_allow(rows, units, counts)
-
-    def sizes_allow(self, rows: int, units: int) -> bool:
-        """The same for the models that look at sizes only."""
-        one = ClassCounts.of_sizes(np.array([rows]), np.array([units]))
-        whole = Distribution.of_sizes(rows, units)
-        return all(_hold(model, one, whole) for model, place in self.parts() if place < 0)
-
-    def values_allow(self, rows: int, units: int, counts: Sequence[Counts]) -> bool:
-        """The same for the models that look at sensitive attributes."""
         for model, place in self.parts():
             if place < 0:
                 continue

@@ -49,6 +49,11 @@ class TCloseness(PrivacyModel):
         if not 0 < self.t <= 1:
             raise ValueError("t is a distance: give a number above 0 and at most 1")
 
+    @property
+    def by_distance(self) -> bool:
+        """Equal distances are the same without an order."""
+        return self.distance != "equal"
+
     def compiled(self, whole: Distribution | None) -> Compiled:
         """The parameter t, and what is known of the whole table.
 

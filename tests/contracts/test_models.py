@@ -204,7 +204,8 @@ def test_a_part_is_eligible_if_it_satisfies_the_model_as_one_class(name, data, t
         values = sorted(part.counts)
         counts.append((np.array(values, np.int64), np.array([part.counts[v] for v in values])))
     expected = satisfies(requirement, block, range(lo, hi))
-    assert requirement.eligible(hi - lo, parts[0].units, counts) == expected
+    sizes = requirement.sizes_allow(hi - lo, parts[0].units)
+    assert (sizes and requirement.values_allow(hi - lo, parts[0].units, counts)) == expected
 
 
 @every_kind
@@ -307,7 +308,7 @@ def test_five_rows_of_one_person_are_one_person(unit, satisfying):
     block = empty(6, [], [0, 0, 0, 0, 0, 1])
     requirement = Requirement((KAnonymity(3, unit),))
     assert compiled(requirement, block, [(0, 6)]) == [satisfying]
-    assert requirement.eligible(6, 2) is satisfying
+    assert requirement.sizes_allow(6, 2) is satisfying
     assert achieved(requirement, block, [(0, 6)]) is satisfying
 
 
