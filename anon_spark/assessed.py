@@ -5,11 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anon_spark.privacy import MODELS, Measure, PrivacyModel
 from anon_spark.privacy.alpha_k_anonymity import AlphaKAnonymity
 from anon_spark.privacy.beta_likeness import BetaLikeness
 from anon_spark.privacy.ck_safety import CKSafety
 from anon_spark.privacy.delta_disclosure import DeltaDisclosure
+from anon_spark.privacy.delta_presence import DeltaPresence
 from anon_spark.privacy.distinct_l_diversity import DistinctLDiversity
 from anon_spark.privacy.entropy_l_diversity import EntropyLDiversity
 from anon_spark.privacy.k_anonymity import KAnonymity
@@ -39,7 +43,7 @@ _NEEDS = {
     "personalized": "it is about guarding nodes and a hierarchy, which a table does not tell",
     "k_gather": "it is about distances between rows, which classes do not tell",
     "r_gather": "it is about distances between rows, which classes do not tell",
-    "delta_presence": "it compares classes with a population: see the journalist risk",
+    "delta_presence": "it compares rows with those of a population: give one, and no person",
 }
 _NO_BOUND = {
     RecursiveCLDiversity.name: "a class has fewer than l values or persons: no c holds",
@@ -250,6 +254,25 @@ def levels_of_sizes(rows: dict[int, int], persons: dict[int, int] | None) -> lis
     return [
         _level(KAnonymity(1), KAnonymity(1).measures()[0], min(sizes, default=None), unit)
         for unit, sizes in counted.items()
+    ]
+
+
+def levels_of_presence(pairs: NDArray[np.int64], people: int) -> list[Level]:
+    """How probable classes make it that somebody of a population is in the table.
+
+    Args:
+        pairs: Rows that a class has in the table and in the population, and how many classes have
+            that pair, shape (m, 3).
+        people: Rows of the population.
+    """
+    inside, known, classes = pairs.T
+    share = np.where(known > 0, inside / np.maximum(known, 1), np.inf)
+    # who is in no class is not in the table
+    least = min(share, default=0.0) if int(known @ classes) == people else 0.0
+    model = DeltaPresence(0.0, 1.0)
+    return [
+        _level(model, measure, level, "rows")
+        for measure, level in zip(model.measures(), (least, max(share, default=0.0)), strict=True)
     ]
 
 

@@ -17,6 +17,7 @@ from anon_spark.assessed import (
     Level,
     Risks,
     Unit,
+    levels_of_presence,
     levels_of_sizes,
     levels_of_values,
     measured_models,
@@ -32,6 +33,7 @@ from anon_spark.assessed_tables import (
 from anon_spark.class_levels import units
 from anon_spark.class_survey import Survey, survey
 from anon_spark.errors import SpecError
+from anon_spark.privacy.delta_presence import DeltaPresence
 from anon_spark.risk import journalist_risk, marketer_risk, population_uniqueness, prosecutor_risk
 from anon_spark.source_errors import reading
 from anon_spark.unique_columns import UniqueColumns, unique_columns, value_hash
@@ -222,6 +224,10 @@ def _assess(
     unit: Unit = "rows" if who is None else "persons"
     levels: list[Level] = levels_of_sizes(found.rows, found.units if who is not None else None)
     levels += levels_of_values(found.levels, [c.name for c in roles.sensitive], unit)
+    left_out = models_left_out()
+    if population_units is not None and who is None:
+        levels += levels_of_presence(found.population, population_units)
+        del left_out[DeltaPresence.name]
     return Assessment(
         quasi_identifiers=tuple(c.name for c in roles.quasi_identifiers),
         sensitive=tuple(c.name for c in roles.sensitive),
@@ -235,7 +241,7 @@ def _assess(
         class_rows=found.rows,
         class_persons=found.units if who is not None else None,
         levels=tuple(levels),
-        left_out=models_left_out(),
+        left_out=left_out,
         risks=_risks(found, unit, question, population_units),
         unique_columns=_unique(df, roles, question) if question.search_unique else None,
     )

@@ -172,6 +172,8 @@ def _shown_by_files(
             unchecked.append(f"{model.name}: the {model.within.name} of its classes")
         if weaker is None:
             unchecked.append(f"{model.name}: it counts persons, whom the files do not tell")
+        elif model.compares_with_population:
+            unchecked.append(f"{model.name}: it compares with a population, which is no part of it")
         elif model.reads:
             unchecked.append(f"{model.name}: it looks at {', '.join(map(repr, model.reads))}")
         elif model.compares_with_table and suppressed:

@@ -12,7 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import class_levels, sensitive, staged_classes, verification
+from anon_spark.coverage import attribute_of
+from anon_spark.encoding import Category
 from anon_spark.errors import RequirementError
+from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
 from anon_spark.profiling import digest, untouched_values
 from anon_spark.utility.radius import greatest_radius
@@ -121,6 +124,40 @@ def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any
     )
 
 
+def examine_presence(prepared: Prepared, published: DataFrame) -> tuple[dict[str, Any], ...]:
+    """The levels of models that compare classes with a population, for `Proof.levels`.
+
+    Raises:
+        RequirementError: They do not hold since classes overlap.
+    """
+    population = prepared.population
+    if population is None:
+        return ()
+    form, attributes = prepared.spec.release.form, []
+    for place, (column, encoding) in enumerate(
+        zip(population.columns.all, prepared.profile.encodings, strict=True)
+    ):
+        names = form.internal_names(encoding)
+        told = encoding.hierarchy.fingerprint() if isinstance(encoding, Category) else None
+        kinds = {name: published.schema[name].dataType for name in names}
+        attributes.append(attribute_of(column, place, kinds, told))
+    found, several = presence_found(population, published, attributes)
+    levels = tuple(
+        verification.level_of(model, measure, level, persons=False)
+        for model in prepared.spec.privacy
+        if model.compares_with_population
+        for measure, level in zip(model.measures(), found, strict=True)
+    )
+    if several and not all(level["holds"] for level in levels):
+        told = ", ".join(f"{v['measure']} {v['achieved']:.4g}" for v in levels)
+        raise RequirementError(
+            f"the proof failed ({levels[0]['model']}: achieved {told}), and {several:,} people of "
+            "the population are covered by several classes; publish classes that do not overlap: "
+            "with category: set, no missing values and no relaxed cuts; nothing was published"
+        )
+    return levels
+
+
 def prove_every_model(prepared: Prepared, proof: Proof) -> None:
     """Proves that the proof is about all that was promised: no model may have been passed over."""
     told = {(v["model"], v["measure"], v.get("attribute")) for v in proof.levels}
@@ -128,7 +165,7 @@ def prove_every_model(prepared: Prepared, proof: Proof) -> None:
         (
             model.name,
             measure.name,
-            prepared.requirement.attributes[place].name if place >= 0 else None,
+            (prepared.requirement.attributes[place].name or None) if place >= 0 else None,
         )
         for model, place in prepared.requirement.parts()
         for measure in model.measures()

@@ -222,9 +222,12 @@ class Counter:
         partition, attribute, value, rows_of, units_of = (
             found[name].to_numpy().astype(np.int64) for name in found.column_names
         )
-        every = attribute < 0
-        rows, known = np.zeros((2, count), np.int64)
-        rows[partition[every]], known[partition[every]] = rows_of[every], units_of[every]
+        # rows of a population are not units of the table, but rows that a worker holds
+        every, absent = (attribute < 0) & (value == 0), (attribute < 0) & (value != 0)
+        rows, least_rows, known = np.zeros((3, count), np.int64)
+        least_rows[partition[every]], known[partition[every]] = rows_of[every], units_of[every]
+        rows += least_rows
+        rows[partition[absent]] += rows_of[absent]
         values = []
         for place in range(len(router.attributes)):
             chosen = np.flatnonzero(attribute == place)
@@ -232,8 +235,10 @@ class Counter:
             starts = np.searchsorted(partition[chosen], np.arange(count + 1))
             values.append(ValueCounts(starts, value[chosen], units_of[chosen]))
         if not self._persons:
-            return Holdings(rows, rows, known=0 * rows, alone=rows, values=tuple(values))
-        return Holdings(rows, rows, known=known, alone=0 * rows, values=tuple(values))
+            known, alone = 0 * rows, least_rows
+        else:
+            alone = 0 * rows
+        return Holdings(rows, least_rows, known=known, alone=alone, values=tuple(values))
 
     def persons(self) -> int:
         """Persons of the whole table, exactly; its rows where those are the persons."""

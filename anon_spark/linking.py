@@ -4,7 +4,7 @@ Nothing grows with the tables on the driver but samples of fixed size; nothing i
 everything: a grid (`cells`) brings together persons and classes that may belong together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -61,6 +61,8 @@ def members_of(
     attributes: Sequence[Attribute],
     person: str | None,
     kept: list[DataFrame],
+    *,
+    what: str = "auxiliary table",
 ) -> tuple[DataFrame, int, int]:
     """Who has which values: `holder`, `tuple`, the values, `weight`; persons, rows of that table.
 
@@ -78,13 +80,7 @@ def members_of(
         identity = F.col(f"c{i}")
         hashed = F.xxhash64(hashable(identity, auxiliary.schema[i].dataType))
         who = F.when(identity.isNotNull(), hashed)
-    placed = columns.renamed(auxiliary)
-    typed, lost = {}, []
-    for column in columns.all:
-        value, given = F.col(column.internal), placed.schema[column.internal].dataType
-        typed[column.internal] = _cast(value, given, column.data_type)
-        lost.append(_lost(value, typed[column.internal], given, column.data_type).cast("long"))
-    beside = {"who": who, "lost": F.array(*lost)}
+    beside = {"who": who, "lost": F.array(*losses(auxiliary, columns))}
     ready = Columns(
         (
             *columns.all,
@@ -94,14 +90,9 @@ def members_of(
             ],
         ),
         (*columns.names, *beside),
-    ).frame(
-        placed.select(
-            *[typed.get(name, F.col(name)).alias(name) for name in placed.columns],
-            *[column.alias(name) for name, column in beside.items()],
-        )
-    )
-    who, losses = (F.col(f"c{len(names) + i}") for i in range(len(beside)))
-    frame = ready.select("*", who.alias("who"), losses.alias("lost"))
+    ).frame(typed(auxiliary, columns, beside))
+    who, lost = (F.col(f"c{len(names) + i}") for i in range(len(beside)))
+    frame = ready.select("*", who.alias("who"), lost.alias("lost"))
     for attribute in attributes:
         frame = attribute.persons(frame)
     values = [attribute.value for attribute in attributes]
@@ -119,16 +110,53 @@ def members_of(
         *[F.sum(f"lost{i}").alias(f"lost{i}") for i in range(len(values))],
     ).toArrow()
     row = found.to_pylist()[0]
+    refuse_losses(what, columns, [row[f"lost{i}"] for i in range(len(values))])
+    members = told.select("holder", "tuple", "weight", *values)
+    return members, int(row["told"] + (row["alone"] or 0)), int(row["rows"])
+
+
+def typed(
+    table: DataFrame, columns: Columns, beside: Mapping[str, SparkColumn] | None = None
+) -> DataFrame:
+    """A table by place, with some columns in their own type: null where a value is none such.
+
+    Args:
+        table: The table.
+        columns: The columns, whose internal names tell their places in it.
+        beside: More columns that are wanted, over the table by place as it was.
+    """
+    placed = columns.renamed(table)
+    cast = {
+        c.internal: _cast(F.col(c.internal), placed.schema[c.internal].dataType, c.data_type)
+        for c in columns.all
+    }
+    return placed.select(
+        *[cast.get(name, F.col(name)).alias(name) for name in placed.columns],
+        *[column.alias(name) for name, column in (beside or {}).items()],
+    )
+
+
+def losses(table: DataFrame, columns: Columns) -> list[SparkColumn]:
+    """For each of the columns 1 where its value is none of its type, else 0; by place."""
+    kinds = columns.renamed(table).schema
+    found = []
+    for column in columns.all:
+        value, given = F.col(column.internal), kinds[column.internal].dataType
+        cast = _cast(value, given, column.data_type)
+        found.append(_lost(value, cast, given, column.data_type).cast("long"))
+    return found
+
+
+def refuse_losses(what: str, columns: Columns, lost: Sequence[int]) -> None:
+    """Raises an error where values were lost, as many as are told of each column."""
     problems = [
-        f"auxiliary table: {row[f'lost{i}']} values of {column.name!r} are not of type "
+        f"{what}: {count} values of {column.name!r} are not of type "
         f"{column.data_type.simpleString()}, as in the release; mend them"
-        for i, column in enumerate(columns.all)
-        if row[f"lost{i}"]
+        for column, count in zip(columns.all, lost, strict=True)
+        if count
     ]
     if problems:
         raise DataError("\n".join(problems))
-    members = told.select("holder", "tuple", "weight", *values)
-    return members, int(row["told"] + (row["alone"] or 0)), int(row["rows"])
 
 
 def _cast(value: SparkColumn, given: T.DataType, wanted: T.DataType) -> SparkColumn:
@@ -153,27 +181,23 @@ def _lost(
     return lost | F.coalesce(typed.try_cast(given) != value, F.lit(False))
 
 
-def covering_sets(
+def covering_pairs(
     members: DataFrame,
     classes: DataFrame,
     attributes: Sequence[Attribute],
     counts: tuple[int, int],
-    *,
-    persons: bool,
 ) -> DataFrame:
-    """Sets of classes, `ids`, that cover `persons` persons, with their `candidates`.
+    """Which classes cover which values: `tuple` and its `weight`, `id` of a class and its `size`.
 
     Args:
-        members: Who has which values.
+        members: Who has which values, every tuple once.
         classes: What covers them.
         attributes: What is compared.
         counts: How many members and classes there are.
-        persons: Whether a holder may have several tuples, and a tuple several holders.
     """
-    alike = members.dropDuplicates(["tuple"]) if persons else members
     spans = [attribute.span() for attribute in attributes]
     at, low, high = ([f"{n}{i}" for i in range(len(attributes))] for n in ("at", "from", "to"))
-    points = alike.select(
+    points = members.select(
         "tuple",
         "weight",
         *[a.value for a in attributes],
@@ -194,7 +218,7 @@ def covering_sets(
         count=counts[0],
         boxes=counts[1],
     )
-    pairs = (
+    return (
         points.mapInArrow(lambda batches: grid.points(batches, at), _celled(points, at))
         .join(
             boxes.mapInArrow(
@@ -205,6 +229,27 @@ def covering_sets(
         .where(reduce(and_, [attribute.covers() for attribute in attributes]))
         .select("tuple", "weight", "id", "size")
     )
+
+
+def covering_sets(
+    members: DataFrame,
+    classes: DataFrame,
+    attributes: Sequence[Attribute],
+    counts: tuple[int, int],
+    *,
+    persons: bool,
+) -> DataFrame:
+    """Sets of classes, `ids`, that cover `persons` persons, with their `candidates`.
+
+    Args:
+        members: Who has which values.
+        classes: What covers them.
+        attributes: What is compared.
+        counts: How many members and classes there are.
+        persons: Whether a holder may have several tuples, and a tuple several holders.
+    """
+    alike = members.dropDuplicates(["tuple"]) if persons else members
+    pairs = covering_pairs(alike, classes, attributes, counts)
     holder = "tuple"
     if persons:
         holder = "holder"

@@ -71,9 +71,10 @@ def private_manifest(
 ) -> dict[str, Any]:
     """What the operator keeps: where the data came from, and what opens the commitment."""
     kept = {**spec.to_dict(), "seed": None}
-    if spec.source is not None:
-        # reader options may hold passwords
-        kept["source"] = {**kept["source"], "options": sorted(spec.source.options)}
+    for name, source in (("source", spec.source), ("population", spec.population)):
+        if source is not None:
+            # reader options may hold passwords
+            kept[name] = {**kept[name], "options": sorted(source.options)}
     return {
         "release": public["release"],
         "spec": kept,

@@ -157,7 +157,7 @@ def _plan(df: DataFrame, spec: ReleaseSpec, say: Callable[[str], None]) -> Plan:
         say("drawing a sample")
         sample = draw(prepared)
         findings += column_findings(spec, prepared.profile.encodings, sample.codes, rows)
-        findings += untouched_findings(prepared.table, prepared.columns, rows)
+        findings += untouched_findings(prepared.own_rows, prepared.columns, rows)
         if partitions:
             say(f"grouping a sample of {sample.rows:,} rows ({spec.method.name})")
             expected = estimate(prepared, sample)

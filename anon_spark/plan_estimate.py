@@ -16,7 +16,7 @@ from anon_spark.block import Block
 from anon_spark.prepartition import draw_sample
 from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing.classes import arrange
-from anon_spark.routing import PERSON
+from anon_spark.routing import PERSON, sensitive_codes
 
 if TYPE_CHECKING:
     from anon_spark.preparation import Prepared
@@ -71,11 +71,9 @@ def draw(prepared: "Prepared") -> Sample:
     """A sample of about `SAMPLE_ROWS` rows, or all where there are fewer."""
     encodings = prepared.profile.encodings
     names = [e.column for e in encodings] + [PERSON] * prepared.has_person
-    looked_at = [name for attribute in prepared.sensitive for name in attribute.columns]
+    looked_at = [name for attribute in prepared.attributes for name in attribute.columns]
     names += dict.fromkeys(name for name in looked_at if name not in names)
-    drawn = draw_sample(
-        prepared.table, names, prepared.row_hash, prepared.profile.rows, SAMPLE_ROWS
-    )
+    drawn = draw_sample(prepared.table, names, prepared.row_hash, prepared.rows, SAMPLE_ROWS)
     table = drawn.table
     row = np.repeat(np.arange(table.num_rows), _shares(drawn.weights, SAMPLE_ROWS))
     codes = drawn.codes(encodings)
@@ -87,9 +85,7 @@ def draw(prepared: "Prepared") -> Sample:
         alone = known < 0
         known[alone] = len(known) + np.arange(alone.sum())
         person = np.unique(known, return_inverse=True)[1].astype(np.int64)
-    sensitive = np.empty((table.num_rows, len(prepared.sensitive)), np.int32)
-    for place, attribute in enumerate(prepared.sensitive):
-        sensitive[:, place] = attribute.codes(table)
+    sensitive = sensitive_codes(table, prepared.attributes)
     return Sample(table, row, codes[row], person, sensitive[row])
 
 
@@ -104,7 +100,7 @@ def _shares(weights: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 def estimate(prepared: "Prepared", sample: Sample) -> Estimate | None:
     """Groups a sample and scales what comes out; None where k is too large for the sample."""
-    rows = prepared.profile.rows
+    rows = prepared.rows
     share = sample.rows / rows
     requirement = prepared.requirement
     # k rows of the table are k * share rows of the sample, of which a class needs some

@@ -28,7 +28,7 @@ def reachable_levels(prepared: "Prepared") -> tuple[Level, ...]:
     found: list[SensitiveAttribute] = []
     for column in prepared.columns.sensitive:
         try:
-            found += look(prepared.table, [Asked(column)], rows=rows, person=token)
+            found += look(prepared.own_rows, [Asked(column)], rows=rows, person=token)
         except SpecError:
             continue  # its values cannot be compared, which matters to models about it only
     wholes = {attribute.distribution.name: attribute.distribution for attribute in found}

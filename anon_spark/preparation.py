@@ -13,10 +13,11 @@ from anon_spark import packing
 from anon_spark.columns import Column, Columns, resolve
 from anon_spark.encoding import SensitiveAttribute
 from anon_spark.errors import RequirementError, SpecError
+from anon_spark.population import Population, read_population
 from anon_spark.prepartition import Prepartition, default_partition_rows, prepartition
 from anon_spark.privacy import Requirement
 from anon_spark.profiling import Profile, hashable, profile
-from anon_spark.routing import PERSON, PackedTable
+from anon_spark.routing import PERSON, PRESENT, PackedTable
 from anon_spark.row_order import ROW_HASH, has_words
 from anon_spark.sensitive import Asked, asked_of, look
 from anon_spark.source_errors import reading
@@ -36,6 +37,25 @@ class Prepared:
     requirement: Requirement
     sensitive: tuple[SensitiveAttribute, ...] = ()
     """The sensitive attributes that the requirement looks at."""
+    population: Population | None = None
+    """Whom the requirement compares classes with, their rows in `table` beside its own."""
+
+    @property
+    def attributes(self) -> tuple[SensitiveAttribute, ...]:
+        """All attributes that the requirement looks at, last who is in the table at all."""
+        if self.population is None:
+            return self.sensitive
+        return (*self.sensitive, self.population.presence(self.profile.rows))
+
+    @property
+    def own_rows(self) -> DataFrame:
+        """`table` without the rows of a population."""
+        return self.table if self.population is None else self.table.where(PRESENT)
+
+    @property
+    def rows(self) -> int:
+        """Rows that are grouped, those of a population included."""
+        return self.profile.rows + (0 if self.population is None else self.population.rows)
 
     @property
     def types(self) -> list[T.DataType]:
@@ -122,11 +142,11 @@ class Prepared:
             self.packed,
             self.profile.encodings,
             self.requirement,
-            rows=self.profile.rows,
+            rows=self.rows,
             partition_rows=partition_rows or self.partition_rows,
             row_hash=self.row_hash,
             persons=self.has_person,
-            attributes=self.sensitive,
+            attributes=self.attributes,
         )
 
 
@@ -172,7 +192,26 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     table = frame
     if person is not None:
         table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
-    return _with_requirement(Prepared(spec, columns, looked, table, Requirement(spec.privacy)))
+    prepared = Prepared(spec, columns, looked, table, Requirement(spec.privacy))
+    return _with_population(_with_requirement(prepared), df.sparkSession)
+
+
+def _with_population(prepared: Prepared, spark: SparkSession) -> Prepared:
+    """Puts the rows of the population beside those of the table.
+
+    Codes and hierarchies are then those of both.
+    """
+    columns = prepared.columns
+    population = read_population(prepared.spec, spark, columns.quasi_identifiers)
+    if population is None:
+        return prepared
+    table = population.beside(prepared.table, columns.quasi_identifiers)
+    with reading(source_name(prepared.spec.population)):
+        both = profile(table, columns)
+    looked = replace(both, rows=prepared.profile.rows, digest=prepared.profile.digest)
+    prepared = replace(prepared, profile=looked, table=table, population=population)
+    attributes = tuple(attribute.distribution for attribute in prepared.attributes)
+    return replace(prepared, requirement=replace(prepared.requirement, attributes=attributes))
 
 
 def _with_requirement(prepared: Prepared) -> Prepared:

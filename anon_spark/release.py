@@ -30,6 +30,7 @@ from anon_spark.errors import (
 )
 from anon_spark.examination import (
     class_fields,
+    examine_presence,
     examine_published,
     examine_radius,
     examine_staged,
@@ -142,7 +143,8 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         by_rows = examine_published(prepared, published)
         by_staged, penalties = private.result()
         values = examine_values(prepared, published, staged, by_rows, by_staged)
-        proof = verification.prove(by_rows, by_staged, values, examine_radius(prepared, staged))
+        others = (*examine_radius(prepared, staged), *examine_presence(prepared, published))
+        proof = verification.prove(by_rows, by_staged, values, others)
         prove_every_model(prepared, proof)
         prove_rows(prepared, proof, suppressed_digest(prepared, staged))
         say("measuring utility")

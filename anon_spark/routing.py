@@ -23,11 +23,17 @@ from anon_spark.worker_process import settle
 PERSON = "person"
 """Column of the person's token in a table under internal names."""
 
+PRESENT = "present"
+"""Column that tells rows of the table from those of a population, where there is one."""
+
 ROUTED = "partition int, rows binary"
 """What leaves the routing worker, as Spark's schema."""
 
 HELD = "partition int, attribute int, value int, person long, rows long"
-"""What partitions hold, as Spark's schema; attribute -1 has all rows."""
+"""What partitions hold, as Spark's schema.
+
+Attribute -1 has all rows; its value is 0, but 1 for rows of a population.
+"""
 
 ROWS_PER_BUNDLE, BYTES_PER_BUNDLE = 1 << 20, 1 << 27
 
@@ -82,7 +88,8 @@ class Router:
     def private(self) -> list[str]:
         """Columns that the requirement looks at and that are not published."""
         looked_at = [name for attribute in self.attributes for name in attribute.columns]
-        return [name for name in dict.fromkeys(looked_at) if name not in self.untouched]
+        published = {*self.untouched, PRESENT}
+        return [name for name in dict.fromkeys(looked_at) if name not in published]
 
     def joined(self, sets: Sequence[Sequence[int]], chunks: Sequence[int]) -> "Router":
         """A router of sets of leaves, the s-th spread over `chunks[s]` partitions."""
@@ -113,13 +120,18 @@ class Router:
         for received in _bundles(batches):
             table = unpack(received, self.slots)
             number = pa.array(self._route(received, self._codes(table)))
+            absent = np.zeros(len(number), np.int32)
+            if (present := _present(table)) is not None:
+                absent[~present] = 1
             for place, attribute in enumerate([None, *self.attributes]):
-                told = {"partition": number}
-                told["value"] = pa.array(
-                    np.zeros(len(number), np.int32) if attribute is None else attribute.codes(table)
-                )
-                if PERSON in table.column_names:
-                    told["person"] = table[PERSON].combine_chunks().cast(pa.int64())
+                told, rows = {"partition": number, "value": pa.array(absent)}, table
+                if attribute is not None:
+                    if (concerned := _concerned(attribute, present)) is not None:
+                        told["partition"] = number.filter(pa.array(concerned))
+                        rows = table.filter(pa.array(concerned))
+                    told["value"] = pa.array(attribute.codes(rows))
+                if PERSON in rows.column_names:
+                    told["person"] = rows[PERSON].combine_chunks().cast(pa.int64())
                 counted = pa.table(told).group_by(list(told)).aggregate([([], "count_all")])
                 yield pa.RecordBatch.from_arrays(
                     [
@@ -153,10 +165,7 @@ class Router:
 
     def sensitive(self, table: pa.Table) -> NDArray[np.int32]:
         """Codes of the sensitive attributes of n rows, shape (n, s)."""
-        codes = np.empty((table.num_rows, len(self.attributes)), np.int32)
-        for place, attribute in enumerate(self.attributes):
-            codes[:, place] = attribute.codes(table)
-        return codes
+        return sensitive_codes(table, self.attributes)
 
     def read(self, bundles: Sequence[pa.BinaryScalar]) -> tuple[pa.Table, NDArray[np.float64]]:
         """The rows of some bundles: n rows, categories as leaf codes, and the codes, (n, d)."""
@@ -189,7 +198,7 @@ class Router:
         number = self.first[leaf]
         if self.chunks.max() > 1:
             table = unpack(received, self.slots)
-            keys = row_keys(table, codes, None, [*self.untouched, PERSON], 0)
+            keys = row_keys(table, codes, None, [*self.untouched, PERSON, PRESENT], 0)
             if self.attributes and PERSON in table.column_names:
                 person = table[PERSON].combine_chunks()
                 known = person.is_valid().to_numpy(zero_copy_only=False)
@@ -199,6 +208,33 @@ class Router:
                 keys = np.where(known, of_person, keys)
             number += (keys % self.chunks[leaf].astype(np.uint64)).astype(np.int32)
         return number
+
+
+def sensitive_codes(table: pa.Table, attributes: Sequence[SensitiveAttribute]) -> NDArray[np.int32]:
+    """Codes of s attributes of n rows, shape (n, s); 0 where rows of a population have none."""
+    codes = np.zeros((table.num_rows, len(attributes)), np.int32)
+    present = _present(table)
+    for place, attribute in enumerate(attributes):
+        concerned = _concerned(attribute, present)
+        if concerned is None:
+            codes[:, place] = attribute.codes(table)
+        else:
+            codes[concerned, place] = attribute.codes(table.filter(pa.array(concerned)))
+    return codes
+
+
+def _present(table: pa.Table) -> NDArray[np.bool_] | None:
+    """Which of n rows are of the table, shape (n,); None where there is no population."""
+    if PRESENT not in table.column_names:
+        return None
+    return np.asarray(table[PRESENT].to_numpy(), np.bool_)
+
+
+def _concerned(
+    attribute: SensitiveAttribute, present: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Which of n rows have an attribute, shape (n,); None for all of them."""
+    return None if attribute.column == PRESENT else present
 
 
 def _bundles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

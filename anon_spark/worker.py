@@ -19,7 +19,7 @@ from anon_spark.grouping import LocalAlgorithm
 from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing import PublicationForm
 from anon_spark.publishing.classes import arrange, distinct
-from anon_spark.routing import PERSON, Router
+from anon_spark.routing import PERSON, PRESENT, Router
 from anon_spark.row_order import MISSING, mix_into, ranks, row_keys, sort_by
 from anon_spark.secret import Secret
 from anon_spark.suppression import SUPPRESSED, suppress
@@ -83,7 +83,7 @@ class LocalJob:
         encodings = self.router.encodings
         tokens = _tokens(table[PERSON]) if self.persons else None
         key = self._key("row order")
-        keys = row_keys(table, codes, tokens, list(self.router.untouched), key)
+        keys = row_keys(table, codes, tokens, [*self.router.untouched, PRESENT], key)
         # an order by content: neither what is grouped nor what is written depends on arrival
         order = sort_by(keys)
         codes = np.take(codes, order, axis=0)
@@ -132,10 +132,15 @@ class LocalJob:
         for axis, encoding in enumerate(encodings):
             column = table[encoding.column].take(rows).combine_chunks()
             arrays += self.form.stage(encoding, column, classes, codes, axis)
+        starts = classes.starts
+        if PRESENT in table.column_names:
+            present = table[PRESENT].to_numpy()[order]
+            arrays, starts = _of_the_table(arrays, starts, present)
+            order = order[present]
         yield from staged_classes.pieces(
             arrays,
             self.fields,
-            classes.starts,
+            starts,
             listed,
             pa.table(evidence) if evidence else None,
             table.select(list(self.router.untouched)),
@@ -160,6 +165,21 @@ class LocalJob:
         mix_into(alone, np.arange(len(alone), dtype=np.uint64))
         keys[missing] = alone
         return keys
+
+
+def _of_the_table(
+    arrays: list[pa.Array], starts: NDArray[np.int64], present: NDArray[np.bool_]
+) -> tuple[list[pa.Array], NDArray[np.int64]]:
+    """Classes without the rows of a population; those that have no others are left out.
+
+    Args:
+        arrays: What the m classes have in common.
+        starts: Where each starts among the places, and n, shape (m + 1,).
+        present: Which places have rows of the table, shape (n,).
+    """
+    ends = np.concatenate([[0], np.cumsum(present)])[starts]
+    held = np.diff(ends) > 0
+    return [array.filter(pa.array(held)) for array in arrays], np.append(ends[:-1][held], ends[-1])
 
 
 def _tokens(column: pa.ChunkedArray) -> NDArray[np.uint64]:

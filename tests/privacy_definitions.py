@@ -265,6 +265,17 @@ def leaves_under(hierarchy: Hierarchy, label: str | None) -> set[int]:
     return below
 
 
+def r_gather(model: Any, part: Part, table: Table) -> bool:
+    return k_gather(model, part, table)
+
+
+def delta_presence(model: Any, part: Part, _table: Table) -> bool:
+    present, people = part.counts[0], part.counts[1]
+    if not present and not model.min:
+        return bool(part.rows)
+    return bool(people) and exact(model.min) <= Fraction(present, people) <= exact(model.max)
+
+
 DEFINITIONS: dict[str, Callable[[Any, Part, Table], bool]] = {
     definition.__name__: definition
     for definition in (
@@ -281,5 +292,7 @@ DEFINITIONS: dict[str, Callable[[Any, Part, Table], bool]] = {
         ck_safety,
         p_probabilistic_k,
         personalized,
+        r_gather,
+        delta_presence,
     )
 }

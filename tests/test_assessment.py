@@ -214,6 +214,8 @@ def test_names_and_types_that_need_care(spark):
     large = spark.createDataFrame([(1, 1), (1, 2), (2, 2)], "t int, n bigint")
     found = assess(small, ["t", "n"], population=large, search_unique=False)
     assert found.risks.journalist.not_covered == 0
+    levels = {v.measure: v.level for v in found.levels if v.model == "delta_presence"}
+    assert levels == {"min": 0.0, "max": 1.0}  # (1, 2) is nobody's in the table
     with pytest.raises(SpecError, match=r"population: 'n' is of type double there, and int in"):
         assess(small, ["n"], population=spark.createDataFrame([(1.0,)], "n double"))
 

@@ -12,18 +12,19 @@ from anon_spark.privacy.calling import ask
 from anon_spark.privacy.ck_safety import CKSafety
 from anon_spark.privacy.confidence_bounding import ConfidenceBounding
 from anon_spark.privacy.delta_disclosure import DeltaDisclosure
+from anon_spark.privacy.delta_presence import DeltaPresence
 from anon_spark.privacy.distinct_l_diversity import DistinctLDiversity
 from anon_spark.privacy.distribution import ClassCounts, Distribution
 from anon_spark.privacy.entropy_l_diversity import EntropyLDiversity
 from anon_spark.privacy.k_anonymity import KAnonymity
-from anon_spark.privacy.k_gather import KGather
+from anon_spark.privacy.k_gather import KGather, RGather
 from anon_spark.privacy.model import Measure, PrivacyModel, counts_rows
 from anon_spark.privacy.p_probabilistic_k import PProbabilisticK
 from anon_spark.privacy.personalized import Personalized
 from anon_spark.privacy.predicates import Predicates
 from anon_spark.privacy.recursive_cl_diversity import RecursiveCLDiversity
 from anon_spark.privacy.requirement import Requirement
-from anon_spark.privacy.rows import Rows, Scratch
+from anon_spark.privacy.rows import Rows, Scratch, count_persons
 from anon_spark.privacy.t_closeness import TCloseness
 
 __all__ = [
@@ -55,6 +56,8 @@ MODELS: dict[str, type[PrivacyModel]] = {
         PProbabilisticK,
         Personalized,
         KGather,
+        RGather,
+        DeltaPresence,
     )
 }
 
@@ -86,6 +89,8 @@ def satisfied(
     p: Predicates, rows: Rows, lo: int, hi: int, scratch: Scratch
 ) -> bool:  # pragma: no cover - compiled
     """Whether the rows lo..hi-1 satisfy every model of a requirement."""
+    if p.nobody and count_persons(rows, lo, hi, scratch, 1) == 0:
+        return True
     for i in range(p.sizes):
         if not k_anonymity.satisfied(p.number[i], rows, lo, hi, scratch):
             return False

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from anon_spark.kernel_cache import kernel
 from anon_spark.privacy.calling import address_for, address_of
-from anon_spark.privacy.predicates import Predicates
-from anon_spark.privacy.rows import Rows, Scratch
+from anon_spark.privacy.predicates import PRESENCE, Predicates
+from anon_spark.privacy.rows import ALWAYS, PRESENT, Rows, Scratch
 from anon_spark.privacy.values import values_satisfy
 
 
@@ -24,9 +24,14 @@ def arranged(
     codes = np.ascontiguousarray(sensitive[:, :looked_at], np.int32)
     who = np.empty(0, np.int32) if person is None else person.astype(np.int32)
     values: list[NDArray[np.int32]] = []
-    if person is not None and looked_at:
+    told = predicates.attribute[predicates.kind == PRESENCE]
+    persons = int(who.max(initial=-1)) + 1
+    if len(told):
+        assert person is None
+        who, codes, values = _apart(codes, int(told[0]))
+        persons = len(codes) + 1
+    elif person is not None and looked_at:
         codes = codes.copy()
-        persons = int(who.max(initial=-1)) + 1
         values = [_pair_up(who, column, persons, predicates.values) for column in codes.T]
     most_pairs = max(map(len, values), default=0)
     value = np.zeros((looked_at, most_pairs), np.int32)
@@ -34,7 +39,7 @@ def arranged(
         row[: len(found)] = found
     rows = Rows(who, codes)
     scratch = Scratch(
-        stamp=np.zeros(int(who.max(initial=-1)) + 1, np.int32),
+        stamp=np.zeros(persons, np.int32),
         clock=np.zeros(1, np.int32),
         pair_stamp=np.zeros(most_pairs, np.int32),
         value=value,
@@ -45,9 +50,32 @@ def arranged(
         work=np.empty(2 * predicates.values + predicates.nodes + 8),
         address=np.array([*map(address_of, predicates.kind.tolist()), 0], np.int64),
     )
+    if len(told):
+        scratch.stamp[-1] = scratch.pair_stamp[-1] = ALWAYS
     if looked_at:
         scratch.address[-1] = address_for(values_satisfy, predicates, rows, 0, 0, scratch)
     return rows, scratch
+
+
+def _apart(
+    codes: NDArray[np.int32], told: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Rows of the table as persons of their own, those of a population as none.
+
+    Args:
+        codes: Codes of the sensitive values, shape (n, s).
+        told: The attribute that tells them apart, for which both count.
+
+    Returns:
+        Persons, shape (n,), codes of pairs, shape (n, s), and the values of the pairs of every
+        attribute; the last person and the last pair, n, are to be passed over.
+    """
+    n = len(codes)
+    own = np.arange(n, dtype=np.int32)
+    who = np.where(codes[:, told] == PRESENT, own, np.int32(n))
+    pairs = np.repeat(who[:, None], codes.shape[1], axis=1)
+    pairs[:, told] = own
+    return who, np.ascontiguousarray(pairs), [np.append(column, np.int32(0)) for column in codes.T]
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""k-gather (Aggarwal, Feder, Kenthapadi, Khuller, Panigrahy, Thomas, Zhu, PODS 2006)."""
+"""k-gather, also r-gather (Aggarwal, Feder, Kenthapadi, Khuller and others, PODS 2006)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -73,8 +73,15 @@ class KGather(PrivacyModel):
 
     def thinned(self, share: float) -> "KGather":
         """A share of k; the radius of classes of a sample is not that of the table's."""
-        return KGather(max(1, round(self.k * share)), self.radius)
+        return replace(self, k=max(1, round(self.k * share)))
 
     def by_rows(self) -> "KGather":
         """K persons are at least k rows."""
         return self
+
+
+@dataclass(frozen=True)
+class RGather(KGather):
+    """The same under the name of the paper, whose r is `k`."""
+
+    name: ClassVar[str] = "r_gather"

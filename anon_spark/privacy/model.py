@@ -80,6 +80,9 @@ class PrivacyModel(ABC):
     compares_with_table: ClassVar[bool] = False
     """Whether classes are compared with the distribution of the whole original table."""
 
+    compares_with_population: ClassVar[bool] = False
+    """Whether classes are compared with a table of everybody who could be in the table."""
+
     @property
     @abstractmethod
     def predicate(self) -> int:
@@ -98,6 +101,11 @@ class PrivacyModel(ABC):
     @property
     def by_distance(self) -> bool:
         """Whether the level depends on how far two values are apart, in an order or a hierarchy."""
+        return False
+
+    @property
+    def admits_nobody(self) -> bool:
+        """Whether a class may hold people of the population only, and is then not published."""
         return False
 
     @property

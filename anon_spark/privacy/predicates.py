@@ -9,7 +9,7 @@ from anon_spark.kernel_cache import lean_kernel
 
 # Which compiled predicate decides; models that ask the same of a class share one.
 SIZE, DISTINCT, ENTROPY, RECURSIVE, SHARES, TOGETHER, EARTH_MOVER = range(7)
-GUARDED, IMPLICATIONS, PARTICIPATION = range(7, 10)
+GUARDED, IMPLICATIONS, PARTICIPATION, PRESENCE = range(7, 11)
 
 TOLERANCE = 1e-9
 """Relative: two levels closer than this are equal, since sums of floats are not exact."""
@@ -21,6 +21,7 @@ class Predicates(NamedTuple):
     sizes: int  # the first so many look at sizes only
     values: int  # of the sensitive attribute that has most
     nodes: int  # of the hierarchy of a sensitive attribute that has most
+    nobody: bool  # whether a class may hold nobody, beside rows of a population
     kind: NDArray[np.int64]  # (c,) which predicate
     attribute: NDArray[np.int64]  # (c,) its sensitive attribute, ascending; -1 for sizes
     number: NDArray[np.float64]  # (c, p) its parameters

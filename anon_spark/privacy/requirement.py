@@ -79,13 +79,18 @@ class Requirement:
         number = np.zeros((len(parts), max((len(c.number) for c in compiled), default=1)))
         for row, c in zip(number, compiled, strict=True):
             row[: len(c.number)] = c.number
+        sizes = sum(place < 0 for _, place in parts)
+        if any(model.compares_with_population for model, _ in parts):
+            # a class has other rows too; those of the table are counted as persons
+            number[:sizes, 1:] = 0.0
         return Predicates(
-            sizes=sum(place < 0 for _, place in parts),
+            sizes=sizes,
             values=max((a.values for a in self.attributes), default=0),
             nodes=max(
                 (len(a.hierarchy.parent) for a in self.attributes if a.hierarchy is not None),
                 default=0,
             ),
+            nobody=any(model.admits_nobody for model, _ in parts),
             kind=np.array([model.predicate for model, _ in parts], np.int64),
             attribute=np.array([place for _, place in parts], np.int64),
             number=number,
@@ -154,7 +159,7 @@ class Requirement:
             for measure, level in zip(model.measures(), model.reachable(whole), strict=True):
                 if measure.holds(level):
                     continue
-                about = f" of {whole.name!r}" if place >= 0 else ""
+                about = f" of {whole.name!r}" if whole.name else ""
                 if whole.alone is not None:
                     about += " beside equal values of the other sensitive attributes"
                 found.append(

@@ -7,6 +7,12 @@ from numpy.typing import NDArray
 
 from anon_spark.kernel_cache import lean_kernel
 
+PRESENT, ABSENT = range(2)
+"""Codes of rows of the table, and of rows of a population that stand beside them."""
+
+ALWAYS = np.iinfo(np.int32).max
+"""The time of what counts as seen by every slice."""
+
 
 class Rows(NamedTuple):
     """The rows of a block, arranged so that every candidate class is a slice."""
@@ -16,7 +22,10 @@ class Rows(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of predicates: what a slice has seen is what bears its clock's time."""
+    """Working memory of predicates: what a slice has seen is what bears its clock's time.
+
+    Rows of a population, which are in no class, bear a person and pairs that are always seen.
+    """
 
     stamp: NDArray[np.int32]  # (p,) half as long, so that more persons fit into the cache
     clock: NDArray[np.int32]  # (1,) no block is looked at 2**31 times
@@ -41,7 +50,7 @@ def count_persons(
     now = scratch.clock[0]
     seen = 0
     for person in rows.person[lo:hi]:
-        if scratch.stamp[person] != now:
+        if scratch.stamp[person] < now:
             scratch.stamp[person] = now
             seen += 1
             if seen >= enough:
@@ -67,7 +76,7 @@ def count_values(
     now = scratch.clock[0]
     for i in range(lo, hi):
         pair = rows.sensitive[i, attribute]
-        if scratch.pair_stamp[pair] == now:
+        if scratch.pair_stamp[pair] >= now:
             continue
         scratch.pair_stamp[pair] = now
         value = scratch.value[attribute, pair]

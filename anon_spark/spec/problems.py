@@ -19,7 +19,7 @@ from anon_spark.spec.strict_yaml import scalar
 from anon_spark.spec.wording import nearest, path_text, shown
 
 # Values that no message may repeat: the seed undoes a release, options may hold passwords.
-_SECRET = (("seed",), ("source", "options"), ("options",))
+_SECRET = (("seed",), ("source", "options"), ("population", "options"), ("options",))
 _QUOTED = re.compile(r"'([^']*)'")
 
 Location = tuple[str | int, ...]

@@ -26,7 +26,14 @@ from anon_spark.spec.parts import (
     Text,
 )
 from anon_spark.spec.problems import Location, Part, mistake
-from anon_spark.spec.rules import metric_rules, path_rules, privacy_rules, role_rules, split_rules
+from anon_spark.spec.rules import (
+    metric_rules,
+    path_rules,
+    population_rules,
+    privacy_rules,
+    role_rules,
+    split_rules,
+)
 from anon_spark.spec.strict_yaml import load
 from anon_spark.spec.wording import path_text, shown, shown_path
 
@@ -95,6 +102,8 @@ class ReleaseSpec(Part):
     Args:
         source: What is read; None where the caller has a DataFrame.
         attributes: The columns by name, each an `AttributeSpec`, a mapping or a bare role.
+        population: A table of everybody whom the rows may be about, the people in the table
+            included; for privacy models that compare classes with it.
         other_columns: What becomes of columns that are not named: refused, dropped or published
             as they are.
         privacy: The privacy models that every equivalence class must satisfy, each an instance or
@@ -117,6 +126,9 @@ class ReleaseSpec(Part):
 
     source: SourceSpec | None = Field(
         None, description="a source, such as {path: data.csv, format: csv}"
+    )
+    population: SourceSpec | None = Field(
+        None, description="a source, such as {path: register.csv, format: csv}"
     )
     attributes: Annotated[dict[str, AttributeSpec], BeforeValidator(_column_names)] = Field(
         description="a mapping of columns to roles, such as {age: quasi_identifier}"
@@ -154,6 +166,7 @@ class ReleaseSpec(Part):
         yield from privacy_rules(given)
         yield from role_rules(given)
         yield from split_rules(given)
+        yield from population_rules(given)
         yield from metric_rules(given)
         yield from path_rules(given)
 
@@ -177,7 +190,7 @@ class ReleaseSpec(Part):
     def public_dict(self) -> dict[str, Any]:
         """What readers of the release may know: `to_dict` without the seed, source and paths."""
         spec = self.to_dict()
-        for secret in ("seed", "source"):
+        for secret in ("seed", "source", "population"):
             spec.pop(secret, None)
         del spec["release"]["path"]
         for attribute in spec["attributes"].values():

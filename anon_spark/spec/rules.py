@@ -59,7 +59,7 @@ def role_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             if isinstance(named, str):
                 yield from _read_column(i, field, named, dict(zip(attributes, roles, strict=True)))
         yield from _template_rules(i, model, dict(zip(attributes, roles, strict=True)))
-        if kind is None or not kind.about_values:
+        if kind is None or not kind.about_values or kind.compares_with_population:
             continue
         about = entry(model, "attribute")
         if about is None and not sensitive:
@@ -114,6 +114,49 @@ def split_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         )
 
 
+def population_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """What compares classes with a population has one, and counts rows of all classes."""
+    asking = [
+        (i, kind.name)
+        for i, model in enumerate(sequence(given.get("privacy")) or ())
+        if (kind := PRIVACY.classes().get(str(entry(model, "model", "name")))) is not None
+        and kind.compares_with_population
+    ]
+    if given.get("population") is not None and not asking:
+        yield (
+            ("population",),
+            "no privacy model looks at it; remove it, or ask for {model: delta_presence}",
+        )
+    attributes = given.get("attributes")
+    roles = attributes.values() if isinstance(attributes, Mapping) else ()
+    for i, name in asking:
+        where = ("privacy", i)
+        if given.get("population") is None:
+            yield (
+                where,
+                (
+                    f"{shown(name)} needs a table of everybody who could be in the table; give "
+                    "population: {path: register.csv, format: csv}"
+                ),
+            )
+        if "person" in [a if isinstance(a, str) else entry(a, "role") for a in roles]:
+            yield (
+                where,
+                (
+                    f"{shown(name)} compares rows with rows, and a column has the role person; "
+                    "keep one row of a person, and drop the column by role: identifier"
+                ),
+            )
+        if entry(given.get("suppression"), "limit"):
+            yield (
+                where,
+                (
+                    f"{shown(name)} is about everybody in the population, and rows that are "
+                    "suppressed leave people without a class; say suppression: {limit: 0}"
+                ),
+            )
+
+
 def _read_column(
     place: int, field: str, name: str, roles: Mapping[str, object]
 ) -> Iterator[tuple[Location, str]]:
@@ -140,13 +183,20 @@ def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
 
 
 def path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    """A release does not lie on its source."""
-    target, source = entry(given.get("release"), "path"), entry(given.get("source"), "path")
+    """A release does not lie on what is read for it."""
+    target = entry(given.get("release"), "path")
     if not isinstance(target, str) or not target:
         return
-    for path in sequence(source) or [source]:
-        if isinstance(path, str) and path and os.path.normpath(path) == os.path.normpath(target):
-            yield ("release", "path"), f"{shown(target)} is the source itself; choose another path"
+    for name in ("source", "population"):
+        read = entry(given.get(name), "path")
+        for path in sequence(read) or [read]:
+            if isinstance(path, str) and path and _same(path, target):
+                text = f"{shown(target)} is the {name} itself; choose another path"
+                yield ("release", "path"), text
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.normpath(path) == os.path.normpath(other)
 
 
 def sequence(value: object) -> list[Any] | None:

@@ -12,6 +12,8 @@ from anon_spark.spec import (
     ReleaseSpec,
 )
 
+PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
+
 
 @pytest.mark.parametrize(
     ("spec", "problem"),
@@ -239,6 +241,30 @@ from anon_spark.spec import (
         (
             minimal(source={"path": "./out//x"}),
             "release.path: 'out/x' is the source itself; choose another path",
+        ),
+        (
+            minimal(privacy=[PRESENCE], population={"path": "./out//x"}),
+            "release.path: 'out/x' is the population itself; choose another path",
+        ),
+        (
+            minimal(population={"path": "r"}),
+            "population: no privacy model looks at it; remove it, or ask for {model:",
+        ),
+        (
+            minimal(privacy=[PRESENCE]),
+            "privacy.0: 'delta_presence' needs a table of everybody who could be in the table;",
+        ),
+        (
+            minimal(privacy=[PRESENCE], population={"path": "r"}, suppression={"limit": 0.1}),
+            "privacy.0: 'delta_presence' is about everybody in the population, and rows that",
+        ),
+        (
+            minimal(
+                privacy=[PRESENCE],
+                population={"path": "r"},
+                attributes={"a": "quasi_identifier", "p": "person"},
+            ),
+            "privacy.0: 'delta_presence' compares rows with rows, and a column has",
         ),
         (
             minimal(source="data.csv"),
