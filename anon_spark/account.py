@@ -117,12 +117,16 @@ def audit_account(audit: Audit) -> list[RenderableType]:
             )
         )
     facts.append(("Release", audit.path))
-    return [_facts(facts), Text("verified" if audit.holds else "NOT verified")]
+    verdict = "verified" if audit.holds else "NOT verified"
+    if audit.holds and audit.unchecked:
+        verdict = "verified, as far as the files tell"
+    return [_facts(facts), Text(verdict)]
 
 
 def assessment_account(found: Assessment) -> list[RenderableType]:
     """What was found of a table: classes, levels of the models, risks, telling sets of columns."""
-    facts = [("Quasi-identifiers", ", ".join(found.quasi_identifiers)), ("Rows", f"{found.rows:,}")]
+    names = [repr(n) if "," in n else n for n in found.quasi_identifiers]
+    facts = [("Quasi-identifiers", ", ".join(names)), ("Rows", f"{found.rows:,}")]
     if found.suppressed is not None:
         facts.append(("Left out", f"{found.suppressed:,} suppressed rows"))
     if found.persons is not None:
@@ -131,6 +135,9 @@ def assessment_account(found: Assessment) -> list[RenderableType]:
     facts.append(("Rows of a class", _sizes(found.class_rows)))
     if found.class_persons is not None:
         facts.append(("Persons of a class", _sizes(found.class_persons)))
+        in_classes = sum(size * n for size, n in found.class_persons.items())
+        if found.persons is not None and in_classes > found.persons:
+            facts.append(("", "a person counts in each of their classes, also in the risks below"))
     facts += [("Not measured", f"{name}: {reason}") for name, reason in found.left_out.items()]
     parts: list[RenderableType] = [_facts(facts), _levels(found.levels), *_risks(found.risks)]
     if found.unique_columns is not None:
@@ -165,7 +172,10 @@ def _levels(levels: Sequence[Level]) -> Table:
             told = "enhanced" if level.parameters["enhanced"] else "basic"
         shown = f"none ({level.reason})"
         if level.level is not None:
-            shown = f"{level.measure} = {level.level:.6g}"
+            sign = "above" if level.strict else "="
+            shown = f"{level.measure} {sign} {level.level:.6g}"
+        if level.is_certain:
+            shown = f"none (a value is certain: no {level.measure} holds)"
         table.add_row(
             Text(f"{level.model} ({told})" if told else level.model),
             Text(level.attribute or ""),
@@ -249,7 +259,10 @@ def attack_account(found: Attack) -> list[RenderableType]:
     if found.unknown:
         facts.append(("Not in the auxiliary table", ", ".join(found.unknown)))
     facts.append(("Persons", f"{found.persons:,}"))
-    facts.append(("Not in the release", f"{found.not_found:,}: no row covers their values"))
+    lacking = f"{found.not_found:,}: no row covers their values"
+    if found.persons and not reached:
+        lacking += "; are they written as in the source?"
+    facts.append(("Not in the release", lacking))
     if found.candidates is not None:
         facts.append(("With one candidate", f"{found.one_candidate:,}"))
         if found.k is not None:
@@ -262,7 +275,7 @@ def attack_account(found: Attack) -> list[RenderableType]:
     table.add_column(f"Over {reached:,} persons", overflow="fold")
     for head in ("least", *[f"{q:.0%}" for q in QUANTILES], "most", "mean"):
         table.add_column(head, justify="right")
-    table.add_row("Candidates", *_spread(found.candidates, "{:,.1f}"))
+    table.add_row("Candidates (rows)", *_spread(found.candidates, "{:,.1f}"))
     lines = []
     for each in found.confidences:
         name = f"Confidence: {each.attribute}"
@@ -312,7 +325,9 @@ def _penalties(by_attribute: dict[str, float]) -> Table:
 def _smallest(rows: int | None, persons: int | None) -> str:
     if rows is None:
         return "none"
-    return f"{rows:,} rows" + (f"; fewest persons: {persons:,}" if persons is not None else "")
+    return f"{rows:,} row{'s' * (rows != 1)}" + (
+        f"; fewest persons: {persons:,}" if persons is not None else ""
+    )
 
 
 def _level(level: dict[str, Any]) -> str:

@@ -80,6 +80,11 @@ class Level:
     level: float | None
     reason: str | None = None
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the level is the end of its range, so that no bound holds."""
+        return self.model == CKSafety.name and self.level == 1
+
 
 @dataclass(frozen=True)
 class Risks:

@@ -242,7 +242,7 @@ def _assess(
         class_persons=found.units if who is not None else None,
         levels=tuple(levels),
         left_out=left_out,
-        risks=_risks(found, unit, question, population_units),
+        risks=_risks(found, unit, question, population_units, persons),
         unique_columns=_unique(df, roles, question) if question.search_unique else None,
     )
 
@@ -274,7 +274,13 @@ def _suppressed(roles: Roles) -> SparkColumn:
     return F.coalesce(all_of_them, F.lit(False))
 
 
-def _risks(found: Survey, unit: Unit, question: _Question, population_units: int | None) -> Risks:
+def _risks(
+    found: Survey,
+    unit: Unit,
+    question: _Question,
+    population_units: int | None,
+    persons: int | None,
+) -> Risks:
     sizes, classes = np.array(list(found.units)), np.array(list(found.units.values()))
     threshold, reasons = question.threshold, {}
     in_classes = int(sizes @ classes) if len(sizes) else 0
@@ -305,6 +311,11 @@ def _risks(found: Survey, unit: Unit, question: _Question, population_units: int
         reasons["population_uniqueness"] = reason
     elif not in_classes:
         reasons["population_uniqueness"] = "the table has no class"
+    elif persons is not None and in_classes > persons:
+        reasons["population_uniqueness"] = (
+            "some persons are in several classes, which the estimates do not know of; give a table "
+            "of one row a person"
+        )
     else:
         estimated = population_uniqueness(sizes, classes, size)
     return Risks(

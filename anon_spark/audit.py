@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 from anon_spark import class_levels, sensitive, storage, verification
 from anon_spark.columns import Column, Columns
 from anon_spark.errors import DataError, RequirementError, SpecError
+from anon_spark.manifest import fingerprint
+from anon_spark.parquet_files import columns_of_files
 from anon_spark.privacy import KAnonymity, PrivacyModel, Requirement, counts_rows
-from anon_spark.profiling import digest, hashable
+from anon_spark.profiling import hashable, row_digests
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec
 from anon_spark.spec.choices import PRIVACY, chosen
@@ -89,7 +91,8 @@ def verify(
         )
     folder = storage.resolve(path)
     try:
-        manifest = json.loads(storage.read_text(folder, "manifest.json"))
+        text = storage.read_text(folder, "manifest.json")
+        manifest = json.loads(text)
         columns = manifest["columns"]
         models = [chosen(PRIVACY, entry) for entry in manifest["spec"]["privacy"]]
         names = [n for c in columns if c["role"] == "quasi_identifier" for n in c["published_as"]]
@@ -100,8 +103,9 @@ def verify(
         untouched = [
             n for c in columns if c["role"] != "quasi_identifier" for n in c["published_as"]
         ]
-        digest_promised = manifest.get("digest_of_untouched_columns")
-        suppressed = manifest["rows"]["suppressed"]
+        digests = [manifest.get("digest_of_untouched_columns"), manifest.get("digest_of_rows")]
+        rows_in, suppressed = manifest["rows"]["in"], manifest["rows"]["suppressed"]
+        asked, proved = {m.name for m in models}, {v["model"] for v in promised["levels"]}
         split = manifest["spec"].get("sensitive_as_quasi_identifier", False)
         roles = {c["name"]: c["role"] for c in columns}
         attributes = manifest["spec"]["attributes"]
@@ -110,6 +114,13 @@ def verify(
             f"the manifest of {folder} is damaged; verify its files with --quasi-identifiers, --k"
         ) from None
     unchecked: list[str] = []
+    broken = _altered(folder, text)
+    if asked != proved:
+        broken.append("the manifest promises other privacy models than it has proofs of")
+    if figures[0] + suppressed != rows_in:
+        broken.append("rows: those published and suppressed are not those that went in")
+    if columns_of_files(f"{folder}/data") - {tuple(order)}:
+        broken.append("a file of the data has other columns than the manifest says")
     if k is not None:
         models = [KAnonymity(k, "rows")]
     else:
@@ -144,9 +155,11 @@ def verify(
             levels, left = _values(published, names, told, models, proof.rows, split=split)
             proof = replace(proof, levels=(*proof.levels, *levels))
             unchecked += left
-    problems = [proof.failures()] if not proof.holds else []
-    if digest_promised is not None and list(proof.sums) != digest_promised:
+    problems = [*broken, *([proof.failures()] if not proof.holds else [])]
+    if digests[0] is not None and list(proof.sums) != digests[0]:
         problems.append("the columns that are published as they are were altered")
+    elif digests[1] is not None and list(proof.content) != digests[1]:
+        problems.append("the published rows are not those that were proved")
     if k is not None and smallest_persons is not None and smallest_persons < k:
         problems.append(
             f"k_anonymity: {smallest_persons} persons were proved when it was made, required {k}; "
@@ -161,6 +174,17 @@ def verify(
     return Audit(folder, proof, smallest_persons, tuple(problems), tuple(unchecked))
 
 
+def _altered(folder: str, text: str) -> list[str]:
+    """Whether a manifest is another one than when it was made, if the operator can tell."""
+    try:
+        kept = json.loads(storage.read_kept(folder) or "{}").get("manifest_sha256")
+    except (ValueError, AttributeError):
+        return [f"what is kept of it beside {folder} is damaged"]
+    if kept is None or kept == fingerprint(text):
+        return []
+    return ["the manifest was altered after the release was made"]
+
+
 def _shown_by_files(
     models: Sequence[PrivacyModel], *, persons: bool, suppressed: int
 ) -> tuple[list[PrivacyModel], list[str]]:
@@ -170,7 +194,8 @@ def _shown_by_files(
         weaker = model.by_rows() if persons and not counts_rows(model) else model
         if model.within is not None:
             unchecked.append(f"{model.name}: the {model.within.name} of its classes")
-        if weaker is None:
+        if weaker is None or weaker.name != model.name:
+            # what rows show of it is another model, which nobody asked for
             unchecked.append(f"{model.name}: it counts persons, whom the files do not tell")
         elif model.compares_with_population:
             unchecked.append(f"{model.name}: it compares with a population, which is no part of it")
@@ -240,8 +265,8 @@ def _examine(
     values = [
         hashable(F.col(inside[name]), renamed.schema[inside[name]].dataType) for name in untouched
     ]
-    classes = verification.class_table(renamed, keys, digest(values))
-    return verification.examine(classes, keys, models, persons=False)
+    classes = verification.class_table(renamed, keys, row_digests(keys, values))
+    return verification.with_content(verification.examine(classes, keys, models, persons=False))
 
 
 def _foreign(

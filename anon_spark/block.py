@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,14 @@ class Block:
     def axes(self) -> Axes:
         """The attributes in the form that compiled kernels take."""
         return make_axes(self.weight, self.extent, self.hierarchies)
+
+    def order_by_value(self) -> NDArray[np.int64]:
+        """An order of the rows by their values, shape (n,): ties do not follow their arrival."""
+        keys: list[NDArray[Any]] = [self.sensitive[:, s] for s in range(self.sensitive.shape[1])]
+        if self.person is not None:
+            keys.append(self.person)
+        keys.extend(self.qi[:, j] for j in reversed(range(self.qi.shape[1])))
+        return np.lexsort(keys)
 
     def take(self, index: NDArray[np.int64]) -> "Block":
         """The block of the rows at `index`, in that order."""

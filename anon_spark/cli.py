@@ -377,7 +377,9 @@ def attack(
     """Play the linking attack.
 
     For every known person, the published rows that may be about that person, and how sure they
-    make of the sensitive values. Shows figures only, no value of anybody.
+    make of the sensitive values. Shows figures only, no value of anybody. Candidates are rows, also
+    where the release counts persons; an empty value of the list means that it is missing at the
+    source, not that it is unknown: leave out a column that is.
 
     \b
     Examples:

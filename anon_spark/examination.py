@@ -17,7 +17,7 @@ from anon_spark.encoding import Category
 from anon_spark.errors import RequirementError
 from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
-from anon_spark.profiling import digest, untouched_values
+from anon_spark.profiling import digest, row_digests, untouched_values
 from anon_spark.utility.radius import greatest_radius
 from anon_spark.utility.summary import sum_penalties
 from anon_spark.verification import Proof, Values
@@ -42,10 +42,11 @@ def published_names(prepared: Prepared) -> list[str]:
 def examine_published(prepared: Prepared, published: DataFrame) -> Proof:
     """What the published files prove of classes, rows and untouched columns."""
     names = published_names(prepared)
-    untouched = digest(untouched_values(prepared.columns))
-    classes = verification.class_table(published, names, untouched)
+    untouched = untouched_values(prepared.columns)
+    classes = verification.class_table(published, names, row_digests(names, untouched))
     requirement = prepared.requirement
-    return verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
+    found = verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
+    return verification.with_content(found)
 
 
 def examine_staged(

@@ -1,5 +1,6 @@
 """The manifest of a release: what readers may know, and what its operator keeps."""
 
+import hashlib
 import json
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -52,9 +53,10 @@ def public_manifest(
         "proof": {
             key: value
             for key, value in asdict(proof).items()
-            if key not in {"rows", "seal", "parts", "sizes", "sums"}
+            if key not in {"rows", "seal", "parts", "sizes", "sums", "content"}
         },
         "digest_of_untouched_columns": list(proof.sums),
+        "digest_of_rows": list(proof.content),
         "metrics": metrics,
         "seed_commitment": commitment,
         "versions": {
@@ -69,7 +71,10 @@ def public_manifest(
 def private_manifest(
     public: dict[str, Any], spec: ReleaseSpec, profile: Profile, nonce: bytes
 ) -> dict[str, Any]:
-    """What the operator keeps: where the data came from, and what opens the commitment."""
+    """What the operator keeps: where the data came from, and what opens the commitment.
+
+    A digest of the public manifest shows whether that was altered later.
+    """
     kept = {**spec.to_dict(), "seed": None}
     for name, source in (("source", spec.source), ("population", spec.population)):
         if source is not None:
@@ -80,6 +85,7 @@ def private_manifest(
         "spec": kept,
         "input": {"rows": profile.rows, "digest_of_untouched_columns": list(profile.digest)},
         "seed_nonce": nonce.hex(),
+        "manifest_sha256": fingerprint(dumps(public)),
     }
 
 
@@ -105,6 +111,11 @@ def published_columns(
                 entry["hierarchy"] = encoding.hierarchy.fingerprint()
         described.append(entry)
     return described
+
+
+def fingerprint(text: str) -> str:
+    """A digest of the text of a manifest."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def dumps(manifest: dict[str, Any]) -> str:

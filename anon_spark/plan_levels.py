@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from anon_spark.assessed import Level, levels_of_sizes, levels_of_values, measured_models
 from anon_spark.encoding import SensitiveAttribute
 from anon_spark.errors import SpecError
-from anon_spark.privacy.ck_safety import CKSafety
 from anon_spark.routing import PERSON
 from anon_spark.sensitive import Asked, look
 
@@ -59,8 +58,8 @@ def level_cells(levels: Sequence[Level]) -> list[tuple[str, ...]]:
 
 
 def _bound(level: Level) -> str:
-    if level.model == CKSafety.name and level.level == 1:
-        return "a value is certain: no c holds"
+    if level.is_certain:
+        return f"a value is certain: no {level.measure} holds"
     if level.level is None:
         return level.reason or "no level"
     side = "at most" if level.better == "higher" else "above" if level.strict else "at least"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +21,7 @@ from anon_spark.profiling import Profile, hashable, profile
 from anon_spark.routing import PERSON, PRESENT, PackedTable
 from anon_spark.row_order import ROW_HASH, has_words
 from anon_spark.sensitive import Asked, asked_of, look
-from anon_spark.source_errors import reading
+from anon_spark.source_errors import reading, unlogged
 from anon_spark.sources import lossless_types, read, source_name
 from anon_spark.spec import ReleaseSpec
 
@@ -154,6 +155,7 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     """Checks the roles of a spec against a table and looks through it."""
     columns = resolve(spec, df.schema)
     form = spec.release.form
+    _refuse_impossible_casts(df, columns)
     lost = columns.failed_casts()
     if lost:
         found = columns.renamed(df).agg(*lost).toArrow().to_pylist()[0]
@@ -194,6 +196,24 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
         table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
     prepared = Prepared(spec, columns, looked, table, Requirement(spec.privacy))
     return _with_population(_with_requirement(prepared), df.sparkSession)
+
+
+def _refuse_impossible_casts(df: DataFrame, columns: Columns) -> None:
+    """Raises an error where Spark casts no value of one type to another."""
+    placed, problems = columns.renamed(df), []
+    for column in columns.all:
+        given = placed.schema[column.internal].dataType
+        try:
+            with unlogged():
+                if column.cast:
+                    _ = placed.select(F.col(column.internal).try_cast(column.data_type)).schema
+        except AnalysisException:
+            problems.append(
+                f"attributes.{column.name}.type: {given.simpleString()} cannot become "
+                f"{column.data_type.simpleString()}; leave type out, or convert it at the source"
+            )
+    if problems:
+        raise SpecError(problems)
 
 
 def _with_population(prepared: Prepared, spark: SparkSession) -> Prepared:

@@ -52,14 +52,18 @@ class Profile:
     ranges: tuple[Range, ...]
 
 
-def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
+def digest(columns: Sequence[SparkColumn], name: str = "digest") -> list[SparkColumn]:
     """Aggregates that tell tables with different rows apart, whatever the order of rows.
 
     They are the row count and the sums of both halves of a row hash; by chance, two tables agree
     about once in 2^64.
+
+    Args:
+        columns: What a row is.
+        name: How the names of the aggregates begin.
     """
     if not columns:
-        return [F.count(F.lit(1)).alias("digest_rows")]
+        return [F.count(F.lit(1)).alias(f"{name}_rows")]
     # Spark's hash passes over nulls: where they stand is told beside
     missing = [
         reduce(
@@ -70,10 +74,16 @@ def digest(columns: Sequence[SparkColumn]) -> list[SparkColumn]:
     ]
     row = F.xxhash64(*columns, *missing)
     return [
-        F.count(F.lit(1)).alias("digest_rows"),
-        F.coalesce(F.sum(row.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)).alias("digest_low"),
-        F.coalesce(F.sum(F.shiftrightunsigned(row, 32)), F.lit(0)).alias("digest_high"),
+        F.count(F.lit(1)).alias(f"{name}_rows"),
+        F.coalesce(F.sum(row.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)).alias(f"{name}_low"),
+        F.coalesce(F.sum(F.shiftrightunsigned(row, 32)), F.lit(0)).alias(f"{name}_high"),
     ]
+
+
+def row_digests(names: Sequence[str], untouched: Sequence[SparkColumn]) -> list[SparkColumn]:
+    """Digests of the untouched columns of rows, and of these beside the columns `names`."""
+    rows = [*map(F.col, names), *untouched]
+    return [*digest(untouched), *digest(rows, "content")]
 
 
 def hashable(value: SparkColumn, data_type: T.DataType) -> SparkColumn:

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from anon_spark.errors import DataError
 
-# What a Column expression raises travels inside Spark's own text: the marks cut it out again.
+# What a Column expression raises travels inside Spark's own text: the marks cut it out again. They
+# stand in plans as well, which Spark prints with other errors.
 _OPEN, _CLOSE = "<anon_spark>", "</anon_spark>"
-_MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_MARKED = re.compile(rf"\[USER_RAISED_EXCEPTION\]\s*{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _FROM_WORKER = re.compile(r"anon_spark\.errors\.DataError: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z0-9_]+)?)\]")
 _FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
@@ -104,12 +107,27 @@ def reading(what: str) -> Iterator[None]:
             printed traceback would then show the record that Spark stumbled over.
     """
     try:
-        yield
+        with unlogged():
+            yield
     except Exception as exc:
         error = as_data_error(exc, what)
         if error is None:
             raise
         raise error from None
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Keeps PySpark from logging exceptions as they pass by, with plans and values of rows."""
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def _condition_of(exc: BaseException) -> str | None:
@@ -133,7 +151,7 @@ def _refused(text: str, conditions: list[str]) -> str | None:
     """What Spark refused before it opened a file."""
     if "PATH_NOT_FOUND" in conditions:
         path = _PATH.search(text)
-        return f"the path{' ' + path[1] if path else ''} does not exist; check `source.path`"
+        return f"the path{' ' + path[1] if path else ''} does not exist; check it"
     if "COLUMN_ALREADY_EXISTS" in conditions:
         column = _COLUMN.search(text)
         return (
@@ -141,7 +159,7 @@ def _refused(text: str, conditions: list[str]) -> str | None:
             "case); rename one, or set spark.sql.caseSensitive to true"
         )
     if "No FileSystem for scheme" in text:
-        return "Spark has no file system for this kind of path; check `source.path`"
+        return "Spark has no file system for this kind of path; check it"
     # some conditions come with a second part that tells only how Spark found out
     names = [name for c in conditions for name in (c, c.partition(".")[0])]
     return next((_PLAIN[name] for name in names if name in _PLAIN), None)

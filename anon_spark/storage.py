@@ -90,6 +90,19 @@ def read_text(folder: str, name: str) -> str:
         return store.read_text(f"{root}/{name}")
 
 
+def read_kept(folder: str) -> str | None:
+    """What the operator keeps of a release; None where it is not there or may not be read.
+
+    Args:
+        folder: A release folder, as `resolve` gives it.
+    """
+    store, root = open_store(folder)
+    target, _, release_id = root.rpartition("/")
+    with suppress(OSError):
+        return store.read_text(f"{target}.private/{release_id}.json")
+    return None
+
+
 def _pointer(store: Store, root: str) -> str | None:
     """The id that ``latest`` names, or None where there is no such file."""
     if store.kind(f"{root}/{LATEST}") != "file":

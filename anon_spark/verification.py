@@ -42,7 +42,8 @@ class Proof:
         seal: Digest of the classes and their sizes.
         parts: Rows of the table that only continue a class.
         sizes: For every class size, how many classes have it.
-        sums: Totals of what else the table of classes holds.
+        sums: Totals of what else the table of classes holds: a digest of the untouched columns.
+        content: A digest of whole rows.
     """
 
     rows: int
@@ -54,6 +55,7 @@ class Proof:
     parts: int = 0
     sizes: dict[int, int] = field(default_factory=dict)
     sums: tuple[int, ...] = ()
+    content: tuple[int, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -63,7 +65,7 @@ class Proof:
     def failures(self) -> str:
         """What failed, on one line."""
         return "; ".join(
-            f"{level['model']}: achieved {_shown(level['achieved'])}, required "
+            f"{level['model']}{_about(level)}: achieved {_shown(level['achieved'])}, required "
             f"{'' if level['bound'] == 'at least' else level['bound'] + ' '}{level['required']}"
             for level in self.levels
             if not level["holds"]
@@ -88,6 +90,10 @@ class Values:
         fewest = [part.smallest_persons for part in parts if part.smallest_persons is not None]
         levels = tuple(level for part in parts for level in part.levels)
         return Values(levels, min(fewest, default=None))
+
+
+def _about(level: dict[str, Any]) -> str:
+    return f" of {level['attribute']!r}" if level.get("attribute") else ""
 
 
 def _shown(level: float | None) -> str:
@@ -270,6 +276,11 @@ def examine_rows(
     return examine(classes, names, models, persons=False)
 
 
+def with_content(proof: Proof) -> Proof:
+    """What was found where the last three sums are the digest of whole rows."""
+    return replace(proof, sums=proof.sums[:-3], content=proof.sums[-3:])
+
+
 def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requirement) -> Proof:
     """What the private evidence of persons proves of sizes.
 
@@ -323,5 +334,11 @@ def prove(
             levels=(*proof.levels, *values.levels),
         )
     if not proof.holds:
-        raise RequirementError(f"the proof failed ({proof.failures()}); nothing was published")
+        remedy = ""
+        if values is not None and by_rows.classes < by_staged.classes:
+            # relaxed cuts may form several classes that are published alike
+            remedy = "; classes with equal labels count as one, say relaxed: false"
+        raise RequirementError(
+            f"the proof failed ({proof.failures()}){remedy}; nothing was published"
+        )
     return proof

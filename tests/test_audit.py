@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -281,3 +282,56 @@ def test_nan_null_and_empty_are_three_values(spark, tmp_path):
     audit = anon_spark.verify(str(tmp_path / "t.parquet"), spark, quasi_identifiers=["x"], k=2)
     assert (audit.proof.classes, audit.proof.smallest_rows) == (4, 2)
     assert audit.proof.rows == 8
+
+
+def test_columns_that_spark_does_not_see_are_found(copy, spark):
+    """Spark's own note of the schema survives edits by other hands."""
+
+    def with_note(change) -> list[str]:
+        table = pq.read_table(copy / "data")
+        shutil.rmtree(copy / "data")
+        (copy / "data").mkdir()
+        pq.write_table(change(table), copy / "data" / "part-0.parquet")
+        return list(anon_spark.verify(str(copy), spark).problems)
+
+    def with_ssn(table: pa.Table) -> pa.Table:
+        return table.append_column("ssn", pa.array([f"{i:09}" for i in range(len(table))]))
+
+    told = "a file of the data has other columns than the manifest says"
+    assert with_note(lambda table: table) == []
+    assert with_note(with_ssn) == [told]
+    assert told in with_note(lambda table: table.drop_columns(["ssn", "disease"]))
+
+
+def test_a_narrower_interval_is_found(copy, spark):
+    def narrow(table: pa.Table) -> pa.Table:
+        place = table.column_names.index("age_hi")
+        narrowed = pa.compute.if_else(
+            pa.compute.equal(table["age_lo"], pa.compute.min(table["age_lo"])),
+            table["age_lo"],
+            table["age_hi"],
+        )
+        return table.set_column(place, "age_hi", narrowed)
+
+    edit_data(copy, narrow)
+    problems = anon_spark.verify(str(copy), spark).problems
+    assert "the published rows are not those that were proved" in problems
+
+
+def test_an_altered_manifest_is_found(sound, spark, tmp_path):
+    def problems(change) -> tuple[str, ...]:
+        target = tmp_path / "out"
+        for name in ("out", "out.private"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            shutil.copytree(sound.parent / name, tmp_path / name)
+        assert anon_spark.verify(str(target), spark).holds
+        (folder,) = [item for item in target.iterdir() if item.is_dir()]
+        edit_manifest(folder, change)
+        return anon_spark.verify(str(target), spark).problems
+
+    altered = "the manifest was altered after the release was made"
+    assert problems(lambda m: m["metrics"].update(gcp={"value": 0.001})) == (altered,)
+    found = problems(lambda m: m["rows"].update({"in": 9999}))
+    assert "rows: those published and suppressed are not those that went in" in found
+    found = problems(lambda m: m["proof"]["levels"].append({"model": "t_closeness"}))
+    assert "the manifest promises other privacy models than it has proofs of" in found

@@ -259,7 +259,7 @@ def run_refused(spark, kind, target: Path, source, attributes) -> list[str]:
 def test_a_path_that_does_not_exist(spark, tmp_path):
     source = {"path": str(tmp_path / "nowhere.parquet")}
     (line,) = run_refused(spark, DataError, tmp_path / "out", source, {"a": QI})
-    assert "nowhere.parquet does not exist; check `source.path`" in line
+    assert "nowhere.parquet does not exist; check it" in line
 
 
 def test_a_corrupt_parquet_file(spark, tmp_path):
@@ -305,6 +305,23 @@ def test_a_value_that_is_not_of_the_type_that_the_spec_names(spark, tmp_path):
     (line,) = refused(SpecError, df, tmp_path / "out", attributes)
     assert line.startswith("attributes.age.type: 1 values are not of type int; ")
     assert "SECRET" not in line
+
+
+def test_a_cast_that_cannot_be_is_refused_by_name(spark, tmp_path, capfd):
+    # a source whose plan holds messages of its own
+    (tmp_path / "a.csv").write_text("age,day\n30,2020-01-01\n31,2020-01-02\n")
+    source = {"path": str(tmp_path / "a.csv"), "format": "csv"}
+    source["options"] = {"header": True, "inferSchema": True}
+    attributes = {"age": {"role": QI, "type": "date"}, "day": {"role": QI, "type": "int"}}
+    spec = spec_for(tmp_path / "out", attributes, source=source)
+    capfd.readouterr()
+    with pytest.raises(SpecError) as caught:
+        anon_spark.run(spec, spark)
+    assert lines_of(caught.value) == [
+        "attributes.age.type: int cannot become date; leave type out, or convert it at the source",
+        "attributes.day.type: date cannot become int; leave type out, or convert it at the source",
+    ]
+    assert "Exception" not in capfd.readouterr().err
 
 
 def test_a_table_that_fails_while_it_is_computed(spark, tmp_path):

@@ -1,7 +1,7 @@
 """Mondrian multidimensional partitioning (LeFevre, DeWitt, Ramakrishnan, ICDE 2006)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Mondrian:
             return labels
         canonical = None
         if self.relaxed:
-            canonical = canonical_order(block)
+            canonical = block.order_by_value()
             block = block.take(canonical)
         axes = block.axes()
         predicates = requirement.compiled()
@@ -61,15 +61,6 @@ class Mondrian:
         placed = np.empty_like(labels)
         placed[canonical] = labels
         return placed
-
-
-def canonical_order(block: Block) -> NDArray[np.int64]:
-    """An order of the rows by their values, so that ties do not follow the order of arrival."""
-    keys: list[NDArray[Any]] = [block.sensitive[:, s] for s in range(block.sensitive.shape[1])]
-    if block.person is not None:
-        keys.append(block.person)
-    keys.extend(block.qi[:, j] for j in reversed(range(block.qi.shape[1])))
-    return np.lexsort(keys)
 
 
 @lean_kernel

@@ -99,8 +99,8 @@ class CKSafety(PrivacyModel):
         """How many values there are, and how common the commonest is."""
         values = np.count_nonzero(whole.count)
         return (
-            f"{self.k} implications about {values:,} distinct values, of which "
-            f"{super().explain(whole, unit)}, disclose {self.reachable(whole)[0]:.4g}"
+            f"{self.k} implication{'s' * (self.k != 1)} about {values:,} distinct values, of which "
+            f"{super().explain(whole, unit)}, make one certain to {self.reachable(whole)[0]:.4g}"
         )
 
     def by_rows(self) -> DistinctLDiversity:

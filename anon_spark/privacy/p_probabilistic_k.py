@@ -132,10 +132,11 @@ class PProbabilisticK(PrivacyModel):
     def explain(self, whole: Distribution, unit: str) -> str:
         """How many units there are, and how many are needed."""
         (level,) = self.reachable(whole)
+        told = f"{level:.4g}" if level > TOLERANCE else f"below {TOLERANCE:g}"
         needed = "" if self.q is None else f", where {self.least_rows:,} are needed"
         return (
             f"of the {whole.units:,} {unit}{needed}, {self.k:,} or more take part with probability "
-            f"{level:.4g}"
+            f"{told}"
         )
 
     def thinned(self, share: float) -> "PProbabilisticK":

@@ -110,9 +110,12 @@ class Personalized(PrivacyModel):
     def explain(self, whole: Distribution, unit: str) -> str:
         """How probable a breach is where nothing tells the rows apart."""
         level = float(self.achieved(whole.as_class(), whole)[0][0])
+        several = ""
+        if self.case == "primary" and whole.count.sum() > whole.units:
+            several = f" (some {unit} have several values, which is for case: non_primary)"
         return (
             f"with all {whole.units:,} {unit} in one class, a guarding node is breached with "
-            f"probability {level:.2f}"
+            f"probability {level:.2f}{several}"
         )
 
     def _nodes(

@@ -6,9 +6,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from anon_spark.stores.store import Kind, Store
 
@@ -56,6 +57,10 @@ class LocalStore(Store):
     def read_text(self, path: str) -> str:
         """See `Store`."""
         return Path(path).read_text(encoding="utf-8", errors="replace")
+
+    def opened(self, path: str) -> AbstractContextManager[Any]:
+        """See `Store`."""
+        return Path(path).open("rb")
 
     def write(self, path: str, content: bytes, *, private: bool) -> None:
         """See `Store`."""

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from anon_spark.stores.store import Kind, Store
@@ -57,6 +57,11 @@ class ArrowStore(Store):
         """See `Store`."""
         with self._fs.open_input_stream(path) as stream:
             return str(stream.read().decode("utf-8", errors="replace"))
+
+    def opened(self, path: str) -> AbstractContextManager[Any]:
+        """See `Store`."""
+        found: AbstractContextManager[Any] = self._fs.open_input_file(path)
+        return found
 
     def write(self, path: str, content: bytes, *, private: bool) -> None:  # noqa: ARG002
         """See `Store`; an object appears when it is closed, a file is moved into its place."""

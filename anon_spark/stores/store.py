@@ -3,8 +3,8 @@
 import errno
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Literal
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal
 
 from anon_spark.errors import DataError
 
@@ -89,6 +89,10 @@ class Store(ABC):
     @abstractmethod
     def read_text(self, path: str) -> str:
         """The content of a UTF-8 file."""
+
+    @abstractmethod
+    def opened(self, path: str) -> AbstractContextManager[Any]:
+        """A file, opened for reading at any place."""
 
     @abstractmethod
     def write(self, path: str, content: bytes, *, private: bool) -> None:
