@@ -6,7 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
+from anon_spark.grouping.lattice_sweep import LatticeSweep
+from anon_spark.grouping.mdav import Mdav
 from anon_spark.grouping.mondrian import Mondrian
+from anon_spark.grouping.near_optimal import NearOptimal
+from anon_spark.grouping.v_mdav import VMdav
 from anon_spark.privacy import Requirement
 
 
@@ -21,4 +25,4 @@ class LocalAlgorithm(Protocol):
         """Class labels 0..m-1 of the n rows, shape (n,); independent of the order of the rows."""
 
 
-METHODS = {method.name: method for method in (Mondrian,)}
+METHODS = {method.name: method for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal)}

@@ -10,6 +10,7 @@ from anon_spark.attribute_lists import row_of
 from anon_spark.block import Axes, Block
 from anon_spark.cuts import find_cut, follow_cut
 from anon_spark.cutting import Cutting, start
+from anon_spark.grouping.refinement import refined
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import Requirement
 from anon_spark.privacy.predicates import Predicates
@@ -22,11 +23,14 @@ class Mondrian:
     Args:
         relaxed: Rows that bear the median may fall on either side of a cut, so that the sides are
             even; classes may then overlap at the cut. Strict (the default) keeps ties together.
+        refine: Whether classes exchange rows afterwards as long as the certainty penalty falls, see
+            `refinement`.
     """
 
     name: ClassVar[str] = "mondrian"
 
     relaxed: bool = False
+    refine: bool = False
 
     def group(
         self, block: Block, requirement: Requirement, rng: np.random.Generator
@@ -45,7 +49,7 @@ class Mondrian:
         labels = np.zeros(block.rows, np.int32)
         if block.qi.size == 0:
             return labels
-        canonical = None
+        canonical, given = None, block
         if self.relaxed:
             canonical = block.order_by_value()
             block = block.take(canonical)
@@ -56,11 +60,9 @@ class Mondrian:
         # groups that wait are disjoint and none is below `least`, which bounds the stack
         stack = np.empty((block.rows // least + 2, 2), np.int64)
         _group(cutting, axes, least, predicates, labels, stack)
-        if canonical is None:
-            return labels
-        placed = np.empty_like(labels)
-        placed[canonical] = labels
-        return placed
+        if canonical is not None:
+            labels[canonical] = labels.copy()
+        return refined(given, labels, requirement) if self.refine else labels
 
 
 @lean_kernel

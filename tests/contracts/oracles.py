@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -65,6 +65,18 @@ def attributes_of(
         told = tuple(value / 8 for value in range(v))
         found.append(Distribution(name, count, whole.units, block.rows, ordered, tree, told))
     return tuple(found)
+
+
+def singly(kind: type) -> list[Any]:
+    """The default of a dataclass, and one instance for every choice that differs from it."""
+    plain = kind()
+    hints = get_type_hints(kind)
+    return [plain] + [
+        replace(plain, **{f.name: choice})
+        for f in fields(kind)
+        for choice in _choices(hints[f.name], {})
+        if choice != getattr(plain, f.name)
+    ]
 
 
 def variants(kind: type, numbers: dict[Any, Sequence[Any]] | None = None) -> list[Any]:

@@ -8,14 +8,14 @@ import pytest
 from block_examples import blocks, make_block
 from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
-from oracles import attributes_of, satisfies, variants
+from oracles import attributes_of, satisfies, singly, variants
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.grouping import METHODS
 from anon_spark.privacy import MODELS, KAnonymity, Requirement
 from anon_spark.secret import Secret
 
-METHOD_VARIANTS = [method for kind in METHODS.values() for method in variants(kind)]
+METHOD_VARIANTS = [method for kind in METHODS.values() for method in singly(kind)]
 NUMBERS = {
     int: (1, 2, 3),
     float: (0.3, 0.5, 0.7, 0.9, 2.0),
@@ -26,7 +26,7 @@ VARIANTS = [variants(kind, NUMBERS) for kind in MODELS.values()]
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 every_method = pytest.mark.parametrize("method", METHOD_VARIANTS, ids=repr)
-some = settings(deadline=None, max_examples=80, suppress_health_check=SLOW)
+some = settings(deadline=None, max_examples=25, suppress_health_check=SLOW)
 
 
 def group(method: Any, block: Block, requirement: Requirement, secret: str = "s") -> np.ndarray:
@@ -95,7 +95,7 @@ def test_every_class_satisfies_the_requirement(method, data, block):
 
 
 @every_method
-@settings(some, max_examples=60)
+@settings(some, max_examples=15)
 @given(data=st.data(), block=blocks(least=1))
 def test_the_order_of_rows_does_not_matter(method, data, block):
     requirement = feasible(data, block)
@@ -106,7 +106,7 @@ def test_the_order_of_rows_does_not_matter(method, data, block):
 
 
 @every_method
-@settings(some, max_examples=40)
+@settings(some, max_examples=10)
 @given(data=st.data(), block=blocks(least=1))
 def test_same_input_and_secret_give_the_same_classes(method, data, block):
     requirement = feasible(data, block)
@@ -115,7 +115,7 @@ def test_same_input_and_secret_give_the_same_classes(method, data, block):
 
 
 @every_method
-@settings(some, max_examples=60)
+@settings(some, max_examples=15)
 @given(data=st.data(), k=st.integers(1, 6))
 def test_between_k_and_3k_rows(method, data, k):
     block = data.draw(blocks(least=k, most=3 * k, persons=False))
@@ -123,7 +123,7 @@ def test_between_k_and_3k_rows(method, data, k):
 
 
 @every_method
-@settings(some, max_examples=40)
+@settings(some, max_examples=10)
 @given(data=st.data(), k=st.integers(1, 4))
 def test_several_rows_per_person(method, data, k):
     block = data.draw(blocks(least=k, most=40, persons=True))
@@ -208,7 +208,7 @@ def test_no_range_to_compare_with(method):
 
 
 @every_method
-@settings(some, max_examples=25)
+@settings(some, max_examples=6)
 @given(data=st.data())
 def test_thirty_attributes(method, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -218,7 +218,7 @@ def test_thirty_attributes(method, data):
 
 
 @every_method
-@settings(some, max_examples=15)
+@settings(some, max_examples=4)
 @given(data=st.data())
 def test_long_blocks(method, data):
     # beyond the size from which medians are looked up in a histogram

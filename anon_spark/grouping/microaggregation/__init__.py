@@ -1,0 +1,1 @@
+"""What the microaggregation algorithms share: geometry, classes of k points, local search."""

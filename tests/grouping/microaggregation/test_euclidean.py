@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from block_examples import blocks, make_block
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anon_spark.block import NAN_CODE, NULL_CODE, Block
+from anon_spark.grouping.microaggregation.euclidean import (
+    information_loss,
+    squared_error,
+    standardized,
+)
+from anon_spark.hierarchy_files import from_tree
+
+SCALES = ["z_score", "range", "none"]
+TREE = from_tree({"*": {"A": ["a", "b"], "B": ["c", "d", "e"], "F": ["f"]}})
+
+
+def squared(points: np.ndarray) -> np.ndarray:
+    """Squared distances of all pairs."""
+    return ((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
+
+
+def test_z_scores_use_the_sample_deviation():
+    points = standardized(make_block([[1.0, 2, 3, 6]]), "z_score")
+    np.testing.assert_allclose(points[:, 0], np.array([-2, -1, 0, 3]) / np.sqrt(14 / 3))
+
+
+def test_ranges_are_those_of_the_whole_table():
+    block = make_block([[1.0, 2, 5], [0.0, 10, 10]])
+    part = Block(block.qi, block.weight, np.array([8.0, 10.0]), (None, None), block.sensitive)
+    expected = [[0, 1 / 64 + 1, 1 / 4 + 1], [1 / 64 + 1, 0, 9 / 64], [1 / 4 + 1, 9 / 64, 0]]
+    np.testing.assert_allclose(squared(standardized(part, "range")), expected, atol=1e-15)
+
+
+def test_numbers_that_share_a_unit_keep_it():
+    points = standardized(make_block([[0.0, 3, 0], [0.0, 0, 6]]), "none")
+    np.testing.assert_allclose(squared(points)[0], [0, 1 / 4, 1])
+
+
+def test_weights_multiply_squared_distances():
+    points = standardized(make_block([[0.0, 1, 0], [0.0, 0, 1]], weight=[3.0, 0.0]), "range")
+    np.testing.assert_allclose(squared(points)[0], [0, 3, 0])
+
+
+def test_the_squared_distance_of_leaves_is_the_height_of_their_common_ancestor():
+    points = standardized(make_block([[0.0, 1, 2, 3, 4, 5]], [TREE]), "range")
+    expected = np.ones((6, 6))
+    expected[:2, :2] = 1 / 5
+    expected[2:5, 2:5] = 2 / 5
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(squared(points), expected, atol=1e-15)
+
+
+def test_every_attribute_varies_as_much_as_another_by_z_scores():
+    block = make_block([[0.0, 1, 2, 3, 4, 5], [3.0, 1, 4, 1, 5, 9]], [TREE, None])
+    error = [
+        squared_error(
+            standardized(make_block([block.qi[:, j].tolist()], [tree]), "z_score"),
+            np.zeros(6, np.int64),
+        )
+        for j, tree in enumerate((TREE, None))
+    ]
+    assert error[1] == pytest.approx(5)  # n - 1
+    assert error[0] == pytest.approx(6)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("special", [NULL_CODE, NAN_CODE])
+def test_missing_values_are_as_far_from_all_as_the_farthest_numbers_from_each_other(scale, special):
+    points = standardized(make_block([[special, 0.0, 3, 4, special]]), scale)
+    distance = squared(points)
+    assert distance[0, 4] == 0
+    assert distance[0, 1:4].min() >= distance[1, 3]
+
+
+def test_null_and_nan_are_different():
+    assert squared(standardized(make_block([[NULL_CODE, NAN_CODE, 1.0]]), "z_score"))[0, 1] > 0
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("values", [[], [4.0], [4.0, 4.0], [NULL_CODE, NULL_CODE]])
+def test_an_attribute_without_differences_gives_no_coordinate(scale, values):
+    points = standardized(make_block([values]), scale)
+    assert points.shape == (len(values), 1)
+    assert not points.any()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("factor", [1e300, 1.0, 1e-300, 5e-324])
+def test_distances_of_numbers_of_any_size(scale, factor):
+    points = standardized(make_block([[v * factor for v in (-4.0, 0, 1, 4)]]), scale)
+    expected = standardized(make_block([[-4.0, 0, 1, 4]]), scale)
+    np.testing.assert_allclose(points, expected, rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=150)
+@given(block=blocks(), scale=st.sampled_from(SCALES))
+def test_coordinates_are_finite_and_tell_apart_what_differs_most(block, scale):
+    points = standardized(block, scale)
+    assert np.isfinite(points).all()
+    assert len(points) == block.rows
+    with np.errstate(all="raise", under="ignore"):
+        squared(points)
+
+
+def test_information_loss_by_hand():
+    x = np.array([1.0, 2, 3, 10, 11, 12, 20, 21])[:, None]
+    assert squared_error(x, np.array([1, 1, 2, 2, 3, 3, 0, 0])) == pytest.approx(26)
+    loss = information_loss(x, np.array([0, 0, 0, 1, 1, 1, 2, 2]))
+    assert loss == pytest.approx(100 * 4.5 / 420)
+    assert information_loss(np.ones((3, 2)), np.zeros(3, np.int64)) == 0.0
