@@ -5,7 +5,7 @@
 # make clean   remove what builds and tests leave; make distclean: the environments too
 #
 # Needs Python 3.11 or newer and nothing else. PYTHON=... chooses one, ARGS=... goes to pytest, which
-# runs two files at a time.
+# runs three files at a time: two cores idle while clusters and sessions start.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -35,7 +35,7 @@ demo: setup
 	@$(VENV)/bin/anon-spark demo
 
 test: setup-dev lint
-	@ANON_SPARK_ORACLE="$(CURDIR)/$(ORACLE)/bin/python" $(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@ANON_SPARK_ORACLE="$(CURDIR)/$(ORACLE)/bin/python" $(VENV)/bin/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

@@ -25,7 +25,7 @@ ROLES = {
 BELOW = {"any": set("abcdef"), "north": set("abc"), "south": set("def")}
 
 
-def everybody(seed: int, n: int = 600) -> pd.DataFrame:
+def everybody(seed: int, n: int = 400) -> pd.DataFrame:
     """A register; who is `inside` is in the table, most often people above 60."""
     rng = np.random.default_rng(seed)
     register = pd.DataFrame(
@@ -93,7 +93,7 @@ def test_everybody_is_in_the_table_with_a_probability_within_the_bounds(spark, t
         ],
         population=written(register, tmp_path),
         form={"category": "set"},
-        partition_rows=150,
+        partition_rows=200,
     )
     assert sorted(table_of(made)["id"].to_pylist()) == list(range(df.count()))
     least, most = probabilities(made, register)
