@@ -1,6 +1,5 @@
 """Verifies a release at any later time, ours or one made elsewhere, from its files alone."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,15 +9,12 @@ from pyspark.sql import functions as F
 
 from anon_spark import class_levels, sensitive, storage, verification
 from anon_spark.columns import Column, Columns
-from anon_spark.errors import DataError, RequirementError, SpecError
-from anon_spark.manifest import fingerprint
-from anon_spark.parquet_files import columns_of_files
+from anon_spark.errors import RequirementError, SpecError
 from anon_spark.privacy import KAnonymity, PrivacyModel, Requirement, counts_rows
 from anon_spark.profiling import hashable, row_digests
+from anon_spark.promise import read_promise
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec
-from anon_spark.spec.choices import PRIVACY, chosen
-from anon_spark.spec.hierarchies import KINDS
 from anon_spark.verification import Proof
 
 
@@ -90,99 +86,56 @@ def verify(
             "person: it is for releases made elsewhere; give their quasi_identifiers and k too"
         )
     folder = storage.resolve(path)
-    try:
-        text = storage.read_text(folder, "manifest.json")
-        manifest = json.loads(text)
-        columns = manifest["columns"]
-        models = [chosen(PRIVACY, entry) for entry in manifest["spec"]["privacy"]]
-        names = [n for c in columns if c["role"] == "quasi_identifier" for n in c["published_as"]]
-        order = [name for c in columns for name in c["published_as"]]
-        promised = manifest["proof"]
-        figures = (manifest["rows"]["published"], promised["classes"], promised["smallest_rows"])
-        smallest_persons = promised["smallest_persons"]
-        untouched = [
-            n for c in columns if c["role"] != "quasi_identifier" for n in c["published_as"]
-        ]
-        digests = [manifest.get("digest_of_untouched_columns"), manifest.get("digest_of_rows")]
-        rows_in, suppressed = manifest["rows"]["in"], manifest["rows"]["suppressed"]
-        asked, proved = {m.name for m in models}, {v["model"] for v in promised["levels"]}
-        split = manifest["spec"].get("sensitive_as_quasi_identifier", False)
-        roles = {c["name"]: c["role"] for c in columns}
-        attributes = manifest["spec"]["attributes"]
-    except (ValueError, KeyError, TypeError):
-        raise DataError(
-            f"the manifest of {folder} is damaged; verify its files with --quasi-identifiers, --k"
-        ) from None
-    unchecked: list[str] = []
-    broken = _altered(folder, text)
-    if asked != proved:
-        broken.append("the manifest promises other privacy models than it has proofs of")
-    if figures[0] + suppressed != rows_in:
-        broken.append("rows: those published and suppressed are not those that went in")
-    if columns_of_files(f"{folder}/data") - {tuple(order)}:
-        broken.append("a file of the data has other columns than the manifest says")
+    promise, broken, unchecked = read_promise(folder)
+    models: Sequence[PrivacyModel] = promise.models
     if k is not None:
         models = [KAnonymity(k, "rows")]
     else:
-        models, unchecked = _shown_by_files(
-            models, persons=smallest_persons is not None, suppressed=suppressed
+        models, hidden = _shown_by_files(
+            models,
+            persons=promise.smallest_persons is not None,
+            suppressed=promise.suppressed,
         )
+        unchecked = [*hidden, *unchecked]
     sizes = [model for model in models if not model.about_values]
+    names = promise.quasi_identifiers
     with reading(f"release {folder}"):
         published = spark.read.parquet(f"{folder}/data")
-        if published.columns != order:
+        if tuple(published.columns) != promise.columns:
             return _broken(folder, "the columns of the data are not those of the manifest")
-        proof = _examine(published, names, sizes, untouched)
-        told = {
-            name: AttributeSpec(role="sensitive", hierarchy=_hierarchy(attributes.get(name, {})))
-            for name, role in roles.items()
-            if role == "sensitive"
-        }
+        proof = _examine(published, names, sizes, promise.untouched)
+        told = promise.sensitive
         if any(model.concerns(name, sensitive=True) for model in models for name in told):
-            held_by_file = {
-                name
-                for name, attribute in told.items()
-                if attribute.hierarchy is None and "hierarchy" in attributes.get(name, {})
-            }
-            hidden = [
+            without = [
                 model
                 for model in models
                 if model.by_distance
-                and any(model.concerns(name, sensitive=True) for name in held_by_file)
+                and any(model.concerns(name, sensitive=True) for name in promise.by_file)
             ]
-            unchecked += [f"{m.name}: a file held the hierarchy of its attribute" for m in hidden]
-            models = [model for model in models if model not in hidden]
-            levels, left = _values(published, names, told, models, proof.rows, split=split)
+            unchecked += [f"{m.name}: a file held the hierarchy of its attribute" for m in without]
+            models = [model for model in models if model not in without]
+            levels, left = _values(published, names, told, models, proof.rows, split=promise.split)
             proof = replace(proof, levels=(*proof.levels, *levels))
             unchecked += left
     problems = [*broken, *([proof.failures()] if not proof.holds else [])]
-    if digests[0] is not None and list(proof.sums) != digests[0]:
+    if promise.digests[0] is not None and list(proof.sums) != promise.digests[0]:
         problems.append("the columns that are published as they are were altered")
-    elif digests[1] is not None and list(proof.content) != digests[1]:
+    elif promise.digests[1] is not None and list(proof.content) != promise.digests[1]:
         problems.append("the published rows are not those that were proved")
+    smallest_persons = promise.smallest_persons
     if k is not None and smallest_persons is not None and smallest_persons < k:
         problems.append(
             f"k_anonymity: {smallest_persons} persons were proved when it was made, required {k}; "
             "its files tell rows and no persons"
         )
     found = (proof.rows, proof.classes, proof.smallest_rows)
-    for what, here, promise in zip(
+    figures = (promise.rows, promise.classes, promise.smallest_rows)
+    for what, here, there in zip(
         ("rows", "classes", "rows in the smallest class"), found, figures, strict=True
     ):
-        if here != promise:
-            problems.append(f"{what}: found {here}, the manifest says {promise}")
+        if here != there:
+            problems.append(f"{what}: found {here}, the manifest says {there}")
     return Audit(folder, proof, smallest_persons, tuple(problems), tuple(unchecked))
-
-
-def _altered(folder: str, text: str) -> list[str]:
-    """Whether a manifest is another one than when it was made, if the operator can tell."""
-    try:
-        kept = json.loads(storage.read_kept(folder) or "{}").get("manifest_sha256")
-    except (ValueError, AttributeError):
-        return [f"what is kept of it beside {folder} is damaged"]
-    if kept is None or kept == fingerprint(text):
-        return []
-    return ["the manifest was altered after the release was made"]
 
 
 def _shown_by_files(
@@ -209,12 +162,6 @@ def _shown_by_files(
         else:
             shown.append(weaker)
     return shown, unchecked
-
-
-def _hierarchy(attribute: Any) -> Any:
-    """The hierarchy of an attribute, None where it has none or a file held it."""
-    told = attribute.get("hierarchy") if isinstance(attribute, dict) else None
-    return told if told and any(kind in told for kind in KINDS) else None
 
 
 def _values(

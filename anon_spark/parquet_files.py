@@ -40,6 +40,20 @@ def columns_of_files(folder: str) -> set[tuple[str, ...]]:
             ) from None
 
 
+def foreign_files(folder: str) -> list[str]:
+    """Files below a folder that Spark does not write as the data of a release, by their place.
+
+    Marks that Spark and Hadoop leave beside data (`_SUCCESS`, checksums) are none.
+    """
+    store, root = open_store(folder)
+    with reported(folder):
+        return [
+            name
+            for name in store.files(root)
+            if "/" in name or not (_is_data(name) or name == "_SUCCESS" or name.endswith(".crc"))
+        ]
+
+
 def _is_data(name: str) -> bool:
     """Whether Spark reads a file of that name."""
     return not any(part.startswith(("_", ".")) for part in name.split("/"))

@@ -95,7 +95,7 @@ def read_population(
     """
     if spec.population is None:
         return None
-    with reading(source_name(spec.population)):
+    with reading(source_name(spec.population).replace("source", WHAT, 1)):
         table = read(spark, spec.population)
         placed = placed_columns(table, columns)
         losses = linking.losses(table, placed)

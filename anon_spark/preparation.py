@@ -134,7 +134,7 @@ class Prepared:
             RequirementError: The whole table does not satisfy a model, so no grouping of it can.
         """
         rows, attributes = self.profile.rows, self.requirement.attributes
-        if rows and attributes:
+        if self.rows and attributes:
             unit = "persons" if self.has_person else "rows"
             obstacles = self.requirement.obstacles(rows, attributes[0].units, unit)
             if obstacles:

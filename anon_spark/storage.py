@@ -91,16 +91,21 @@ def read_text(folder: str, name: str) -> str:
 
 
 def read_kept(folder: str) -> str | None:
-    """What the operator keeps of a release; None where it is not there or may not be read.
+    """What the operator keeps of a release: empty where it is no file, None where it is not there.
 
     Args:
         folder: A release folder, as `resolve` gives it.
     """
     store, root = open_store(folder)
     target, _, release_id = root.rpartition("/")
-    with suppress(OSError):
-        return store.read_text(f"{target}.private/{release_id}.json")
-    return None
+    kept = f"{target}.private/{release_id}.json"
+    try:
+        kind = store.kind(kept)
+        return None if kind == "none" else store.read_text(kept) if kind == "file" else ""
+    except PermissionError:
+        return None  # it is for the operator only
+    except OSError:
+        return ""
 
 
 def _pointer(store: Store, root: str) -> str | None:

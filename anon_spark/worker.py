@@ -137,6 +137,8 @@ class LocalJob:
             present = table[PRESENT].to_numpy()[order]
             arrays, starts = _of_the_table(arrays, starts, present)
             order = order[present]
+            if not len(order):
+                return
         yield from staged_classes.pieces(
             arrays,
             self.fields,

@@ -333,5 +333,7 @@ def test_an_altered_manifest_is_found(sound, spark, tmp_path):
     assert problems(lambda m: m["metrics"].update(gcp={"value": 0.001})) == (altered,)
     found = problems(lambda m: m["rows"].update({"in": 9999}))
     assert "rows: those published and suppressed are not those that went in" in found
-    found = problems(lambda m: m["proof"]["levels"].append({"model": "t_closeness"}))
+    found = problems(
+        lambda m: m["proof"]["levels"].append({**m["proof"]["levels"][0], "required": 9})
+    )
     assert "the manifest promises other privacy models than it has proofs of" in found

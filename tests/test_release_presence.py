@@ -62,6 +62,7 @@ def probabilities(made: Any, register: pd.DataFrame) -> tuple[np.ndarray, np.nda
     """Of everybody: the greatest and the sum of the shares of the classes that cover him."""
     most, total = np.zeros((2, len(register)))
     rows = pd.DataFrame(table_of(made).to_pylist())
+    sets = any(isinstance(city, list) for city in rows["city"])
     for _, part in rows.groupby(
         rows[["age_lo", "age_hi", "city"]].astype(str).agg("|".join, axis=1)
     ):
@@ -72,6 +73,8 @@ def probabilities(made: Any, register: pd.DataFrame) -> tuple[np.ndarray, np.nda
         cities = register["city"].isin(leaves - {None})
         if None in leaves or "any" in named:
             cities |= register["city"].isna()
+        if row["city"] is None and sets:  # missing and present values mix: nothing is told
+            cities[:] = True
         covered = (ages & cities).to_numpy(bool)
         share = len(part) / covered.sum() if covered.any() else np.inf
         most[covered] = np.maximum(most[covered], share)
@@ -112,7 +115,7 @@ def test_everybody_is_in_the_table_with_a_probability_within_the_bounds(spark, t
 
 
 def test_classes_that_overlap_are_refused_where_they_tell_too_much(spark, tmp_path):
-    register = everybody(2)
+    register = everybody(2, 600)
     register.loc[::25, "age"] = pd.NA
     with pytest.raises(RequirementError, match="covered by several classes; publish classes that"):
         release(
@@ -185,6 +188,22 @@ def test_a_table_with_people_who_are_not_in_the_population_is_refused(spark, tmp
     df = table(spark, register)
     population = written(register[~register["inside"]].iloc[:20], tmp_path)
     privacy = [{"model": "delta_presence", "min": 0.0, "max": 1.0}]
-    said = "and the population 20; max = 1 is asked and must be at least 3.65"
+    said = "population 20, which lacks some of them; max = 1 is asked, and no max is feasible"
     with pytest.raises(RequirementError, match=said):
         release(df, tmp_path / "out", ROLES, privacy=privacy, population=population)
+
+
+@pytest.mark.parametrize(("least", "published"), [(0.0, True), (0.1, False)])
+def test_an_empty_table_beside_a_population(spark, tmp_path, least, published):
+    register = everybody(7, 40)
+    df = table(spark, register.assign(inside=False))
+    privacy = [{"model": "delta_presence", "min": least, "max": 0.7}]
+    spec = spec_for(
+        tmp_path / "out", ROLES, privacy=privacy, population=written(register, tmp_path)
+    )
+    assert plan(df, spec).exit_code == (0 if published else 3)
+    if published:
+        assert anon_spark.anonymize(df, spec).data.count() == 0
+        return
+    with pytest.raises(RequirementError, match=r"holds 0 rows and the population 40; min = 0\.1"):
+        anon_spark.anonymize(df, spec)

@@ -87,12 +87,14 @@ class CKSafety(PrivacyModel):
     ) -> tuple[NDArray[np.float64], ...]:
         """The levels of m classes."""
         del whole
-        false, hosting = class_vectors(classes, self.k)
+        # as many implications as values tell all, and more no more
+        k = min(self.k, int(np.diff(classes.starts).max(initial=0)))
+        false, hosting = class_vectors(classes, k)
         level = 1 / (1 + hosting[:, -1])
-        if self.k:
-            roots = false[:, 1:-1] ** (1 / np.arange(1, self.k + 1))
+        if k:
+            roots = false[:, 1:-1] ** (1 / np.arange(1, k + 1))
             g = roots.min(axis=1)
-            level = np.maximum(level, (1 - g) / (1 - g + g ** (self.k + 1)))
+            level = np.maximum(level, (1 - g) / (1 - g + g ** (k + 1)))
         return (level,)
 
     def explain(self, whole: Distribution, unit: str) -> str:

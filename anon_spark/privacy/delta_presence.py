@@ -60,7 +60,7 @@ class DeltaPresence(PrivacyModel):
 
     def measures(self) -> tuple[Measure, ...]:
         """The least and the greatest probability."""
-        return (Measure("min", self.min, "least"), Measure("max", self.max, "most"))
+        return (Measure("min", self.min, "least"), Measure("max", self.max, "most", limit=1.0))
 
     def achieved(
         self, classes: ClassCounts, whole: Distribution
@@ -75,7 +75,8 @@ class DeltaPresence(PrivacyModel):
     def explain(self, whole: Distribution, unit: str) -> str:
         """How large the table and the population are."""
         present, people = whole.count
-        return f"the table holds {present:,} {unit} and the population {people:,}"
+        lacking = ", which lacks some of them" if present > people else ""
+        return f"the table holds {present:,} {unit} and the population {people:,}{lacking}"
 
 
 @predicate(PRESENCE)

@@ -41,7 +41,8 @@ class Measure:
     def feasible(self, level: float) -> str:
         """What could be asked of a table whose own level is too low, or too high."""
         asked = f"{self.name} = {self.required:.10g} is asked"
-        if not np.isfinite(level) or (self.strict and level >= self.limit):
+        beyond = level >= self.limit if self.strict else level > self.limit
+        if not np.isfinite(level) or beyond:
             return f"{asked}, and no {self.name} is feasible"
         # rounded to the safe side, so that what is told can be asked
         step = 1.0 if isinstance(self.required, int) else 1e-4

@@ -154,7 +154,7 @@ class Requirement:
         found = []
         for model, place in self.parts():
             whole = Distribution.of_sizes(rows, units) if place < 0 else self.attributes[place]
-            if not whole.rows:
+            if not whole.rows and not model.compares_with_population:
                 continue
             for measure, level in zip(model.measures(), model.reachable(whole), strict=True):
                 if measure.holds(level):

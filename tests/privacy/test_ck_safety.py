@@ -160,3 +160,9 @@ def test_what_rows_alone_can_show():
     assert CKSafety(0.5, 2, "d").by_rows() == DistinctLDiversity(4, "d")
     assert CKSafety(0.5, 2).least_rows == 4
     assert disclosure_across(np.empty((0, 3)), np.empty((0, 3))) == 0
+
+
+def test_more_implications_than_values_tell_all_at_once():
+    """And take no longer than as many as values."""
+    assert level(CKSafety(1.0, 10**9), [3, 2, 1]) == 1.0
+    assert not holds(CKSafety(1.0, 10**9), [3, 2, 1])
