@@ -218,13 +218,13 @@ def test_thirty_attributes(method, data):
 
 
 @every_method
-@settings(some, max_examples=4)
+@settings(some, max_examples=2)
 @given(data=st.data())
 def test_long_blocks(method, data):
     # beyond the size from which medians are looked up in a histogram
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     spread = data.draw(st.sampled_from(["skewed", "even", "few", "one value in 60 %", "nulls"]))
-    n = 3000
+    n = 2000
     x = {
         "skewed": rng.lognormal(0, 3, n),
         "even": rng.random(n),
