@@ -255,6 +255,7 @@ def test_c23_the_square_of_a_large_class_is_exact(spark, tmp_path):
     assert json.dumps(made.metrics["discernibility"]) == '{"value": 10000000000}'
 
 
+@pytest.mark.usefixtures("compiled")
 def test_c48_one_combination_in_99_percent_of_a_million_rows(spark, tmp_path):
     df = spark.range(1_000_000).selectExpr(
         "if(id % 100 > 0, 'x', concat('y', id % 700)) as q", "id as n"

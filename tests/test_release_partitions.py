@@ -35,6 +35,7 @@ def test_adult_in_one_partition_or_many(spark, tmp_path):
     assert gcp[4_000] == pytest.approx(gcp[None], rel=0.02)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_million_ratings_in_one_partition_or_many(spark, tmp_path):
     source = str(tmp_path / "ratings.parquet")
     ratings(spark, 1_000_000, seed=1).withColumn("copy", F.col("user_id")).write.parquet(source)

@@ -23,7 +23,6 @@ _ROLES = visits_spec("")["attributes"]
 VARIANTS: dict[str, dict[str, Any]] = {
     "strict": {"partition_rows": 3_000},
     "relaxed": {"partition_rows": 3_000, "method": {"name": "mondrian", "relaxed": True}},
-    "drawn": {"partition_rows": 3_000, "method": {"name": "near_optimal", "effort": 2}},
     # One attribute of few values: leaves that no cut divides are split by a hash of their rows.
     "chunks": {
         "partition_rows": 1_000,

@@ -171,6 +171,7 @@ def test_values_of_different_columns_are_not_mixed_up(spark):
     assert (found.columns[0].distinct, found.columns[0].unique) == (6, approx(5 / 7))
 
 
+@pytest.mark.usefixtures("compiled")
 def test_estimates_of_a_large_table(spark):
     rows = 60_000
     key = F.xxhash64("id")

@@ -35,7 +35,7 @@ VARIANTS = {name: variants(kind, NUMBERS) for name, kind in MODELS.items()}
 EVERY = [model for models in VARIANTS.values() for model in models]
 
 every_kind = pytest.mark.parametrize("name", MODELS)
-some = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+some = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 
 
 def empty(rows: int, sensitive: list[list[int]], person: list[int] | None) -> Block:
@@ -258,7 +258,8 @@ def test_what_stands_in_the_way_of_the_whole_table_is_one_line_with_a_remedy(nam
     for part, place in requirement.parts():
         whole = Distribution.of_sizes(block.rows, units) if place < 0 else attributes[place]
         for measure, level in zip(part.measures(), part.reachable(whole), strict=True):
-            if measure.holds(level) or measure.strict or not np.isfinite(level):
+            beyond = level > measure.limit or not np.isfinite(level)
+            if measure.holds(level) or measure.strict or beyond:
                 continue
             remedy = float(measure.feasible(level).split()[-1])
             assert replace(measure, required=remedy).holds(level)
