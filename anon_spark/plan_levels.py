@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anon_spark.assessed import Level, levels_of_sizes, levels_of_values, measured_models
+import numpy as np
+
+from anon_spark.assessed import (
+    Level,
+    levels_of_presence,
+    levels_of_sizes,
+    levels_of_values,
+    measured_models,
+)
 from anon_spark.encoding import SensitiveAttribute
 from anon_spark.errors import SpecError
 from anon_spark.routing import PERSON
@@ -33,6 +41,9 @@ def reachable_levels(prepared: "Prepared") -> tuple[Level, ...]:
     wholes = {attribute.distribution.name: attribute.distribution for attribute in found}
     units = {whole.units for whole in wholes.values()}
     levels = levels_of_sizes({rows: 1}, {units.pop(): 1} if units and person is not None else None)
+    if prepared.population is not None:
+        people = prepared.population.rows
+        levels += levels_of_presence(np.array([[rows, people, 1]]), people)
     names = list(wholes)
     models = measured_models(names, [wholes[name].ordered for name in names])
     told = [

@@ -158,6 +158,8 @@ def test_what_the_table_and_its_population_cannot_keep(spark, tmp_path):
     assert nothing_released(tmp_path / "out")
     planned = plan(df, spec)
     assert planned.exit_code == 3
+    reached = {v.measure: v.level for v in planned.levels if v.model == "delta_presence"}
+    assert reached == {"min": inside / 200, "max": inside / 200}
     assert said in planned.problems[0]
 
 
