@@ -202,11 +202,12 @@ def _refuse_impossible_casts(df: DataFrame, columns: Columns) -> None:
     """Raises an error where Spark casts no value of one type to another."""
     placed, problems = columns.renamed(df), []
     for column in columns.all:
+        if not column.cast:
+            continue
         given = placed.schema[column.internal].dataType
         try:
             with unlogged():
-                if column.cast:
-                    _ = placed.select(F.col(column.internal).try_cast(column.data_type)).schema
+                _ = placed.select(F.col(column.internal).try_cast(column.data_type)).schema
         except AnalysisException:
             problems.append(
                 f"attributes.{column.name}.type: {given.simpleString()} cannot become "

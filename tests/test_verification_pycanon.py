@@ -38,7 +38,7 @@ def adult(spark):
     return spark.read.parquet(table_path())
 
 
-@pytest.mark.parametrize("k", [5])
+@pytest.mark.parametrize("k", [5, 50])
 def test_k_of_adult_is_what_pycanon_finds(spark, adult, tmp_path, k):
     release = anon_spark.anonymize(adult, demo_spec(str(tmp_path / "out"), k))
     names = [

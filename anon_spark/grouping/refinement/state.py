@@ -30,7 +30,7 @@ class Lots(NamedTuple):
     """Equal rows of one class: l lots, with room for more."""
 
     of: NDArray[np.int32]  # (room,) the tuple
-    start: NDArray[np.int64]  # (room,) the first of its rows in `Refined.row`
+    start: NDArray[np.int64]  # (room,) the first of its rows in `State.row`
     rows: NDArray[np.int64]  # (room,) how many, 0 for a lot that is gone
     following: NDArray[np.int64]  # (room,) the next of the class, -1 for none
     used: NDArray[np.int64]  # (1,) l
