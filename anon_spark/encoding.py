@@ -47,6 +47,14 @@ def order_keys(column: pa.Array) -> NDArray[np.int64] | NDArray[np.float64]:
     return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
+def ranks_of_values(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
+    """The place of every value of a column among its distinct ones, shape (n,); null is one."""
+    encoded = _whole(column).dictionary_encode(null_encoding="encode")
+    rank = np.empty(len(encoded.dictionary), np.int32)
+    rank[pc.array_sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
+    return rank[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -127,6 +135,17 @@ class Number:
             return 0.0
         ends = self._finite_codes(pa.array([self.low, self.high], self.low.type))
         return float(ends[1] - ends[0])
+
+    @cached_property
+    def origin(self) -> float:
+        """Code of the least finite value."""
+        if not self.low.is_valid:
+            return 0.0
+        return float(self._finite_codes(pa.array([self.low], self.low.type))[0])
+
+    def values(self, codes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Floating point values of finite codes, shape (n,)."""
+        return codes / self._scale
 
     def _finite_codes(self, column: pa.Array) -> NDArray[np.float64]:
         if pa.types.is_floating(column.type):

@@ -11,14 +11,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark import class_levels, sensitive, staged_classes, verification
+from anon_spark import class_levels, sensitive, spread, staged_classes, verification
 from anon_spark.coverage import attribute_of
-from anon_spark.encoding import Category
+from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError
 from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
 from anon_spark.profiling import digest, row_digests, untouched_values
+from anon_spark.utility import METRICS, Preservation
 from anon_spark.utility.radius import greatest_radius
+from anon_spark.utility.squared_error import sum_errors
 from anon_spark.utility.summary import sum_penalties
 from anon_spark.verification import Proof, Values
 
@@ -111,6 +113,27 @@ def examine_values(
         requirement = prepared.about(attributes)
         found.append(verification.examine_values(classes, requirement, None, persons=persons))
     return Values.together(found)
+
+
+def examine_centers(prepared: Prepared, staged: DataFrame, published: DataFrame) -> dict[str, Any]:
+    """What metrics of centers need, for `summarize`; nothing where none is asked for."""
+    asked = set(prepared.spec.metrics)
+    if not any(METRICS[name].of_centers for name in asked):
+        return {}
+    encodings = prepared.profile.encodings
+    counts = [
+        spread.leaf_counts(prepared.own_rows, e) if isinstance(e, Category) else None
+        for e in encodings
+    ]
+    numbers = [e for e in encodings if isinstance(e, Number)]
+    found: list[list[float | None]] = [[], []]
+    if Preservation.name in asked:
+        names = [e.column for e in numbers]
+        found = [spread.correlations(df, numbers, names) for df in (prepared.own_rows, published)]
+    return {
+        "errors": sum_errors(staged, encodings, counts),
+        "correlations": (tuple(found[0]), tuple(found[1])),
+    }
 
 
 def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any], ...]:

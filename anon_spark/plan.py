@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from anon_spark.assessed import Level
 from anon_spark.columns import NUMBERS
-from anon_spark.encoding import Encoding, Number
+from anon_spark.encoding import Category, Encoding, Number
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.plan_estimate import Estimate, draw, estimate
 from anon_spark.plan_findings import (
@@ -202,13 +202,10 @@ def _columns_of_schema(
 
 
 def _generalized(encoding: Encoding | None, spec: ReleaseSpec, *, number: bool) -> str:
-    form = spec.release.form
-    if isinstance(encoding, Number) or (encoding is None and number):
-        return "interval" if form.interval == "bounds" else "interval as text"
-    if form.category == "set":
-        return "set of values"
-    if encoding is None:
-        return "label"
+    number = isinstance(encoding, Number) or (encoding is None and number)
+    told: str = spec.release.form.describe(number=number)
+    if told != "label" or not isinstance(encoding, Category):
+        return told
     hierarchy = encoding.hierarchy
     return f"label ({hierarchy.leaves:,} values, {_levels(hierarchy.parent)} levels)"
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
+from anon_spark.encoding import ranks_of_values
 from anon_spark.prepartition import draw_sample
 from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing.classes import arrange
@@ -53,6 +54,7 @@ class Sample:
         codes: Codes of the quasi-identifiers, shape (m, d).
         person: Codes 0..p-1 of the persons, shape (m,), or None where a row is a person.
         sensitive: Codes of the sensitive attributes that the requirement looks at, shape (m, s).
+        target: Codes of the class label that the method looks at, shape (m,), or None.
     """
 
     combinations: pa.Table
@@ -60,6 +62,7 @@ class Sample:
     codes: NDArray[np.float64]
     person: NDArray[np.int64] | None
     sensitive: NDArray[np.int32]
+    target: NDArray[np.int32] | None = None
 
     @property
     def rows(self) -> int:
@@ -72,6 +75,8 @@ def draw(prepared: "Prepared") -> Sample:
     encodings = prepared.profile.encodings
     names = [e.column for e in encodings] + [PERSON] * prepared.has_person
     looked_at = [name for attribute in prepared.attributes for name in attribute.columns]
+    if prepared.target is not None:
+        looked_at.append(prepared.target)
     names += dict.fromkeys(name for name in looked_at if name not in names)
     drawn = draw_sample(prepared.table, names, prepared.row_hash, prepared.rows, SAMPLE_ROWS)
     table = drawn.table
@@ -86,7 +91,8 @@ def draw(prepared: "Prepared") -> Sample:
         known[alone] = len(known) + np.arange(alone.sum())
         person = np.unique(known, return_inverse=True)[1].astype(np.int64)
     sensitive = sensitive_codes(table, prepared.attributes)
-    return Sample(table, row, codes[row], person, sensitive[row])
+    target = None if prepared.target is None else ranks_of_values(table[prepared.target])[row]
+    return Sample(table, row, codes[row], person, sensitive[row], target)
 
 
 def _shares(weights: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -151,6 +157,8 @@ def _outcome(
         hierarchies=tuple(e.hierarchy for e in encodings),
         sensitive=sample.sensitive,
         person=sample.person,
+        deviation=prepared.deviation,
+        target=sample.target,
     )
     labels = prepared.spec.method.group(block, requirement, np.random.default_rng(0))
     classes = arrange(labels, sample.codes)

@@ -107,11 +107,11 @@ def column_findings(
                 f"{field}: missing in {nulls / sampled:.0%} of {where}; a class that mixes missing "
                 "with present values publishes it as suppressed: fill it at the source, or drop it"
             )
-        if _is_flat(encoding) and spec.release.form.category == "ancestor":
+        if _is_flat(encoding) and spec.release.form.describe(number=False) == "label":
             found.append(
                 f"{field}: its {encoding.extent:.0f} values have no level between them and '*', so "
                 "a class with two of them publishes '*'; give a hierarchy with levels, or say "
-                "release.category: set"
+                f"release.category: {'set' if spec.release.form.covers else 'mode'}"
             )
     return [Finding(text) for text in found]
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +26,7 @@ from anon_spark.sensitive import Asked, asked_of, look
 from anon_spark.source_errors import reading, unlogged
 from anon_spark.sources import lossless_types, read, source_name
 from anon_spark.spec import ReleaseSpec
+from anon_spark.spread import deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,14 @@ class Prepared:
     """The sensitive attributes that the requirement looks at."""
     population: Population | None = None
     """Whom the requirement compares classes with, their rows in `table` beside its own."""
+    deviation: NDArray[np.float64] | None = None
+    """Standard deviations of the quasi-identifiers, where the method asks for them."""
+
+    @property
+    def target(self) -> str | None:
+        """The column of the class label that the method looks at, under its internal name."""
+        wanted = self.spec.method.reads
+        return next((c.internal for c in self.columns.all if c.name in wanted), None)
 
     @property
     def attributes(self) -> tuple[SensitiveAttribute, ...]:
@@ -195,7 +206,11 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     if person is not None:
         table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
     prepared = Prepared(spec, columns, looked, table, Requirement(spec.privacy))
-    return _with_population(_with_requirement(prepared), df.sparkSession)
+    prepared = _with_population(_with_requirement(prepared), df.sparkSession)
+    if not (spec.method.standardizes and prepared.rows):
+        return prepared
+    found = deviations(prepared.table, prepared.profile.encodings)
+    return replace(prepared, deviation=found)
 
 
 def _refuse_impossible_casts(df: DataFrame, columns: Columns) -> None:

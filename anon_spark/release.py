@@ -30,6 +30,7 @@ from anon_spark.errors import (
 )
 from anon_spark.examination import (
     class_fields,
+    examine_centers,
     examine_presence,
     examine_published,
     examine_radius,
@@ -154,6 +155,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             prepared.profile.encodings,
             rows_in=prepared.profile.rows,
             k=prepared.requirement.least_rows,
+            **examine_centers(prepared, staged, published),
         )
         metrics = {name: METRICS[name].finalize(summary) for name in spec.metrics}
         _write_figures(staging, metrics, summary)
@@ -210,6 +212,8 @@ def _group_partitions(
         persons=prepared.has_person,
         most_persons=max(MOST_PERSONS_LISTED, 2 * prepared.requirement.least_rows),
         suppression=prepared.spec.suppression.limit,
+        deviation=prepared.deviation,
+        target=prepared.target,
     )
     bundles = prepared.packed.df.mapInArrow(lambda batches: router.bundles(batches), ROUTED)
     grouped = bundles.repartitionById(router.partitions, F.col("partition")).mapInArrow(
@@ -270,11 +274,10 @@ def _write_figures(staging: Staging, metrics: dict[str, Any], summary: Summary) 
     figures: list[tuple[str, str | None, float | None]] = []
     for metric, found in metrics.items():
         for figure, value in found.items():
-            if isinstance(value, dict):
-                figures += [(metric, name, _float(v)) for name, v in value.items()]
-            else:
-                name = metric if figure == "value" else f"{metric}.{figure}"
-                figures.append((name, None, _float(value)))
+            plain = figure in {"value", "by_attribute"}
+            name = metric if plain else f"{metric}.{figure}"
+            by_attribute = value if isinstance(value, dict) else {None: value}
+            figures += [(name, attribute, _float(v)) for attribute, v in by_attribute.items()]
     tables = {
         "metrics": _columns(figures, metric=pa.string(), attribute=pa.string(), value=pa.float64()),
         "class_sizes": _columns(list(summary.sizes.items()), size=pa.int64(), classes=pa.int64()),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anon_spark import staged_classes
 from anon_spark.block import Block
+from anon_spark.encoding import ranks_of_values
 from anon_spark.errors import DataError, IneligiblePartition
 from anon_spark.grouping import LocalAlgorithm
 from anon_spark.privacy import Requirement, satisfied_by
@@ -40,6 +41,8 @@ class LocalJob:
         persons: Whether the table has a person column that is counted.
         most_persons: Most persons of a class that the staging table lists.
         suppression: Which share of the rows may be left out.
+        deviation: As in `Block`, where the method asks for it.
+        target: The column of the class label that the method looks at, if it does.
     """
 
     router: Router
@@ -51,6 +54,8 @@ class LocalJob:
     persons: bool
     most_persons: int
     suppression: float = 0.0
+    deviation: NDArray[np.float64] | None = None
+    target: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The staged rows of the partitions that a task holds; it gets them as bundles of rows."""
@@ -99,6 +104,8 @@ class LocalJob:
             hierarchies=tuple(e.hierarchy for e in encodings),
             sensitive=self.router.sensitive(table)[order],
             person=person,
+            deviation=self.deviation,
+            target=None if self.target is None else ranks_of_values(table[self.target])[order],
         )
         if not satisfied_by(self.requirement, block.person, block.sensitive):
             raise IneligiblePartition(f"partition {partition} cannot meet the requirement alone")

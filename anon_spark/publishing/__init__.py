@@ -1,7 +1,11 @@
 """Publication forms: one file each, registered here."""
 
+from anon_spark.publishing.form import PublicationForm
 from anon_spark.publishing.generalized import Generalized
+from anon_spark.publishing.microaggregated import Microaggregated
 
-PublicationForm = Generalized
+__all__ = ["FORMS", "Generalized", "Microaggregated", "PublicationForm"]
 
-FORMS: dict[str, type[PublicationForm]] = {form.name: form for form in (Generalized,)}
+FORMS: dict[str, type[PublicationForm]] = {
+    form.name: form for form in (Generalized, Microaggregated)
+}

@@ -14,13 +14,11 @@ from pyspark.sql import types as T
 
 from anon_spark.encoding import Category, Encoding, Number, order_keys
 from anon_spark.publishing.classes import Classes, extremes
-
-SUPPRESSED = "*"
-"""What a label says where nothing is told of an attribute."""
+from anon_spark.publishing.form import SUPPRESSED, PublicationForm
 
 
 @dataclass(frozen=True)
-class Generalized:
+class Generalized(PublicationForm):
     """Publishes every row, its quasi-identifiers replaced by what its class has in common.
 
     Args:
@@ -37,33 +35,19 @@ class Generalized:
     interval: Literal["bounds", "label"] = "bounds"
     category: Literal["ancestor", "set"] = "ancestor"
 
-    def names(self, encoding: Encoding) -> tuple[str, ...]:
-        """Public names of the columns that publish a quasi-identifier."""
-        return self._suffixed(encoding.name, encoding)
-
-    def _suffixed(self, base: str, encoding: Encoding) -> tuple[str, ...]:
+    def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
+        """What the names of the columns that publish a quasi-identifier end with."""
         if isinstance(encoding, Category) or self.interval == "label":
-            return (base,)
-        bounds = (f"{base}_lo", f"{base}_hi")
-        return (*bounds, f"{base}_missing") if encoding.nulls else bounds
-
-    def staged_names(self, encoding: Encoding) -> tuple[str, ...]:
-        """Columns of the staging table for a quasi-identifier."""
-        name = encoding.column
-        if isinstance(encoding, Category):
-            return (name,)
-        return (f"{name}_lo", f"{name}_hi", f"{name}_missing")
+            return ("",)
+        return ("_lo", "_hi", "_missing") if encoding.nulls else ("_lo", "_hi")
 
     def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
-        """The same with their types, for a quasi-identifier of a Spark type."""
-        kinds: tuple[T.DataType, ...] = (data_type, data_type, T.BooleanType())
-        if isinstance(encoding, Category):
-            text = T.StringType()
-            kinds = (T.ArrayType(text) if self.category == "set" else text,)
-        return [
-            T.StructField(name, kind)
-            for name, kind in zip(self.staged_names(encoding), kinds, strict=True)
-        ]
+        """Columns of the staging table for a quasi-identifier of a Spark type."""
+        name = encoding.column
+        if isinstance(encoding, Number):
+            return bounds_fields(name, data_type)
+        text = T.StringType()
+        return [T.StructField(name, T.ArrayType(text) if self.category == "set" else text)]
 
     def stage(
         self,
@@ -73,20 +57,9 @@ class Generalized:
         codes: NDArray[np.float64],
         axis: int,
     ) -> list[pa.Array]:
-        """What the classes have in common in one quasi-identifier.
-
-        Args:
-            encoding: The quasi-identifier.
-            column: Its values at every place, shape (n,); of a category nothing is needed.
-            classes: The m classes.
-            codes: Codes at every place, shape (n, d).
-            axis: Which of the d columns of `codes` it is.
-
-        Returns:
-            One array of length m for each of `staged_fields`.
-        """
+        """What the classes have in common in one quasi-identifier."""
         if isinstance(encoding, Number):
-            return _bounds(column, classes)
+            return bounds_of(column, classes)
         low, high = classes.low[:, axis], classes.high[:, axis]
         if self.category == "ancestor":
             return [encoding.labels(low, high)]
@@ -103,26 +76,12 @@ class Generalized:
             needed += fields[:2] if bounds_alone else fields
         return needed
 
-    def published(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
-        """The published columns, under internal names, over classes or rows as they are staged."""
-        return [
-            column.alias(name)
-            for encoding in encodings
-            for name, column in self._published(encoding).items()
-        ]
-
-    def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
-        """Names inside the job of the columns that publish a quasi-identifier."""
-        return self._suffixed(encoding.column, encoding)
-
-    def _published(self, encoding: Encoding) -> dict[str, SparkColumn]:
+    def expressions(self, encoding: Encoding) -> list[SparkColumn]:
+        """The bounds, the label or the set."""
         name = encoding.column
-        if isinstance(encoding, Category):
-            return {name: F.col(name)}
+        if isinstance(encoding, Category) or self.interval == "bounds":
+            return [F.col(name) for name in self.internal_names(encoding)]
         low, high, missing = (F.col(f"{name}_{part}") for part in ("lo", "hi", "missing"))
-        if self.interval == "bounds":
-            bounds = {f"{name}_lo": low, f"{name}_hi": high}
-            return {**bounds, f"{name}_missing": missing} if encoding.nulls else bounds
         low_text, high_text = _text(low, encoding), _text(high, encoding)
         text = (
             F.when(missing, F.lit(None).cast("string"))
@@ -130,35 +89,49 @@ class Generalized:
             .when(low.eqNullSafe(high), low_text)
             .otherwise(F.concat(F.lit("["), low_text, F.lit(", "), high_text, F.lit("]")))
         )
-        return {name: text}
+        return [text]
 
     def penalties(
         self, encoding: Encoding, read: pa.RecordBatch, leaf_penalty: str
     ) -> NDArray[np.float64]:
-        """Normalized certainty penalty of every class in one quasi-identifier, shape (m,).
-
-        Args:
-            encoding: The quasi-identifier.
-            read: Columns of the staging table.
-            leaf_penalty: `zero` or `literal`: whether a single category costs 0 or 1/|A|.
-        """
-        name = encoding.column
+        """Normalized certainty penalty of every class in one quasi-identifier, shape (m,)."""
         if isinstance(encoding, Number):
-            low, high = read[f"{name}_lo"], read[f"{name}_hi"]
-            missing = read[f"{name}_missing"]
-            known = encoding.low.is_valid
-            penalty = encoding.penalty(low, high) if known else np.zeros(len(low))
-            penalty[missing.fill_null(False).to_numpy(zero_copy_only=False)] = 0.0
-            penalty[missing.is_null().to_numpy(zero_copy_only=False)] = 1.0
-            return penalty
+            return penalty_of_bounds(encoding, read)
+        told = read[encoding.column]
         if self.category == "set":
-            leaves = encoding.leaves_of_sets(read[name])
-        else:
-            leaves = encoding.leaves_below(read[name])
-        penalty = leaves / encoding.extent
-        if leaf_penalty == "zero" or encoding.extent == 1:
-            penalty[leaves == 1] = 0.0
-        return penalty
+            return penalty_of_leaves(encoding, encoding.leaves_of_sets(told), leaf_penalty)
+        return penalty_of_leaves(encoding, encoding.leaves_below(told), leaf_penalty)
+
+    def describe(self, *, number: bool) -> str:
+        """In a few words, as what a quasi-identifier is published."""
+        if number:
+            return "interval" if self.interval == "bounds" else "interval as text"
+        return "set of values" if self.category == "set" else "label"
+
+
+def penalty_of_bounds(encoding: Number, read: pa.RecordBatch) -> NDArray[np.float64]:
+    """The penalty of classes by their bounds as they are staged, shape (m,)."""
+    low, high, missing = (read[f"{encoding.column}_{part}"] for part in ("lo", "hi", "missing"))
+    penalty = encoding.penalty(low, high) if encoding.low.is_valid else np.zeros(len(low))
+    penalty[missing.fill_null(False).to_numpy(zero_copy_only=False)] = 0.0
+    penalty[missing.is_null().to_numpy(zero_copy_only=False)] = 1.0
+    return penalty
+
+
+def penalty_of_leaves(
+    encoding: Category, leaves: NDArray[np.int64], leaf_penalty: str
+) -> NDArray[np.float64]:
+    """The penalty of classes by the number of values that they leave open, shape (m,)."""
+    penalty = leaves / encoding.extent
+    if leaf_penalty == "zero" or encoding.extent == 1:
+        penalty[leaves == 1] = 0.0
+    return penalty
+
+
+def bounds_fields(name: str, data_type: T.DataType) -> list[T.StructField]:
+    """What is staged of a number: its bounds in a class, and whether it is missing."""
+    kinds = {"lo": data_type, "hi": data_type, "missing": T.BooleanType()}
+    return [T.StructField(f"{name}_{part}", kind) for part, kind in kinds.items()]
 
 
 def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
@@ -170,7 +143,12 @@ def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
     return value.cast("string")
 
 
-def _bounds(column: pa.Array, classes: Classes) -> list[pa.Array]:
+def bounds_of(column: pa.Array, classes: Classes) -> list[pa.Array]:
+    """The least and the greatest value of every class, and whether it is missing.
+
+    Missing is true where all values are, null where missing values, NaN and others mix; the bounds
+    are null then.
+    """
     keys = order_keys(column)
     absent = column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type):

@@ -27,6 +27,7 @@ from anon_spark.spec.parts import (
 )
 from anon_spark.spec.problems import Location, Part, mistake
 from anon_spark.spec.rules import (
+    method_rules,
     metric_rules,
     path_rules,
     population_rules,
@@ -167,6 +168,7 @@ class ReleaseSpec(Part):
         yield from role_rules(given)
         yield from split_rules(given)
         yield from population_rules(given)
+        yield from method_rules(given)
         yield from metric_rules(given)
         yield from path_rules(given)
 

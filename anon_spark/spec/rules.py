@@ -4,7 +4,10 @@ import os.path
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anon_spark.spec.choices import PRIVACY
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen
 from anon_spark.spec.parts import ROLES
 from anon_spark.spec.problems import Location
 from anon_spark.spec.wording import nearest, shown
@@ -139,6 +142,15 @@ def population_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]
                     "population: {path: register.csv, format: csv}"
                 ),
             )
+        form = _form(given)
+        if form is not None and not form.covers:
+            yield (
+                where,
+                (
+                    f"{shown(name)} is about the people whom a class covers, and what "
+                    f"{form.name} publishes covers nobody; say release.form: generalized"
+                ),
+            )
         if "person" in [a if isinstance(a, str) else entry(a, "role") for a in roles]:
             yield (
                 where,
@@ -175,11 +187,55 @@ def _read_column(
 
 
 def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    """No metric is given twice."""
+    """No metric is given twice, and each fits the publication form."""
     metrics = sequence(given.get("metrics")) or []
+    form = _form(given)
     for i, metric in enumerate(metrics):
         if metric in metrics[:i]:
             yield ("metrics", i), f"{shown(metric)} is given twice; keep one"
+        kind = METRIC.classes().get(str(metric))
+        if kind is not None and kind.of_centers and form is not None and not form.has_centers:
+            able = ", ".join(n for n, one in FORM.classes().items() if one.has_centers)
+            yield (
+                ("metrics", i),
+                (
+                    f"{shown(metric)} measures how far values lie from what is published in their "
+                    f"place, and {form.name} publishes no such values; remove it, or say "
+                    f"release.form: {able}"
+                ),
+            )
+
+
+def method_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """What a method looks at beside quasi-identifiers is in the release."""
+    attributes = given.get("attributes")
+    if not isinstance(attributes, Mapping) or given.get("method") is None:
+        return
+    try:
+        method = chosen(METHOD, given["method"])
+    except (ValidationError, PydanticCustomError):
+        return  # that is told of the method itself
+    for name in method.reads:
+        column = attributes.get(name)
+        role = column if isinstance(column, str) else entry(column, "role")
+        if name not in attributes:
+            near = nearest(name, map(str, attributes))
+            yield ("method",), f"{shown(name)} is not among the attributes; {near}"
+        elif role in {"identifier", "person"}:
+            yield (
+                ("method",),
+                (
+                    f"{shown(name)} has the role {role}; what a method looks at must be in the "
+                    "release: give it the role sensitive or insensitive"
+                ),
+            )
+
+
+def _form(given: Mapping[str, Any]) -> Any:
+    """The class of the publication form that is asked for; None where it is unknown."""
+    form = entry(given.get("release"), "form")
+    name = getattr(form, "name", "generalized" if form is None else form)
+    return FORM.classes().get(str(name))
 
 
 def path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:

@@ -1,21 +1,11 @@
 """Utility metrics: one file per family, registered here."""
 
-from typing import Any, ClassVar, Protocol
-
 from anon_spark.utility.certainty_penalty import CertaintyPenalty, GlobalCertaintyPenalty, Loss
 from anon_spark.utility.class_sizes import AverageClassSize, ClassSizes, Discernibility
-from anon_spark.utility.summary import Summary
+from anon_spark.utility.information_loss import InformationLoss, Preservation
+from anon_spark.utility.metric import Metric
 
-
-class Metric(Protocol):
-    """A utility metric: a name, and how the sums of a release become figures."""
-
-    name: ClassVar[str]
-
-    @staticmethod
-    def finalize(summary: Summary) -> dict[str, Any]:
-        """The figures, `value` first where there is one that stands for all."""
-
+__all__ = ["METRICS", "Metric", "Preservation"]
 
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
@@ -26,5 +16,7 @@ METRICS: dict[str, type[Metric]] = {
         Discernibility,
         AverageClassSize,
         ClassSizes,
+        InformationLoss,
+        Preservation,
     )
 }

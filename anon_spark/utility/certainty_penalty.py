@@ -2,10 +2,11 @@
 
 from typing import Any, ClassVar
 
+from anon_spark.utility.metric import Metric
 from anon_spark.utility.summary import Summary
 
 
-class GlobalCertaintyPenalty:
+class GlobalCertaintyPenalty(Metric):
     """GCP: the mean certainty penalty over rows and quasi-identifiers, 0 (exact) to 1 (nothing).
 
     A suppressed row costs 1 in every attribute. Weights do not enter.
@@ -19,7 +20,7 @@ class GlobalCertaintyPenalty:
         return _means(summary, summary.penalties)
 
 
-class CertaintyPenalty:
+class CertaintyPenalty(Metric):
     """NCP of the table: the sum over rows of the weighted penalty, weights adding up to 1."""
 
     name: ClassVar[str] = "certainty_penalty"
@@ -35,7 +36,7 @@ class CertaintyPenalty:
         return {"value": weighted / total + summary.suppressed}
 
 
-class Loss:
+class Loss(Metric):
     """Iyengar's loss metric LM (KDD 2002): leaves - 1 below a label over leaves - 1 in all."""
 
     name: ClassVar[str] = "loss"

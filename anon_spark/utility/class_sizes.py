@@ -2,10 +2,11 @@
 
 from typing import Any, ClassVar
 
+from anon_spark.utility.metric import Metric
 from anon_spark.utility.summary import Summary
 
 
-class Discernibility:
+class Discernibility(Metric):
     """C_DM (Bayardo and Agrawal, ICDE 2005): the sum of squared class sizes.
 
     A suppressed row costs as much as the table has rows.
@@ -20,7 +21,7 @@ class Discernibility:
         return {"value": squares + summary.rows_in * summary.suppressed}
 
 
-class AverageClassSize:
+class AverageClassSize(Metric):
     """C_avg (LeFevre et al., ICDE 2006): published rows per class, over k; 1 is the best."""
 
     name: ClassVar[str] = "average_class_size"
@@ -33,7 +34,7 @@ class AverageClassSize:
         return {"value": summary.rows / summary.classes / summary.k}
 
 
-class ClassSizes:
+class ClassSizes(Metric):
     """Quantiles of the sizes of classes, each class counting once."""
 
     name: ClassVar[str] = "class_sizes"

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from anon_spark import staged_classes
 from anon_spark.encoding import Category, Encoding
 from anon_spark.publishing import PublicationForm
+from anon_spark.utility.squared_error import Errors
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Summary:
         weights: Their weights.
         penalties: Sum over published rows of the normalized certainty penalty, per attribute.
         losses: Sum over published rows of Iyengar's loss, per attribute.
+        errors: Squared errors, per attribute, where a metric of centers is asked for.
+        correlations: Of every pair of numbers in the table and in the release, where they are.
     """
 
     rows_in: int
@@ -36,6 +39,8 @@ class Summary:
     weights: tuple[float, ...]
     penalties: tuple[float, ...]
     losses: tuple[float, ...]
+    errors: tuple[Errors, ...] = ()
+    correlations: tuple[tuple[float | None, ...], tuple[float | None, ...]] = ((), ())
 
     @property
     def rows(self) -> int:
@@ -109,6 +114,8 @@ def summarize(
     *,
     rows_in: int,
     k: int,
+    errors: tuple[Errors, ...] = (),
+    correlations: tuple[tuple[float | None, ...], tuple[float | None, ...]] = ((), ()),
 ) -> Summary:
     """What metrics are computed from.
 
@@ -118,6 +125,8 @@ def summarize(
         encodings: The quasi-identifiers.
         rows_in: Rows of the source.
         k: Least rows of a class under the requirement.
+        errors: As in `Summary`.
+        correlations: As in `Summary`.
     """
     published = sum(size * count for size, count in sizes.items())
     return Summary(
@@ -129,4 +138,6 @@ def summarize(
         weights=tuple(e.weight for e in encodings),
         penalties=tuple(penalty for penalty, _ in sums),
         losses=tuple(loss for _, loss in sums),
+        errors=errors,
+        correlations=correlations,
     )

@@ -11,7 +11,7 @@ from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.euclidean import information_loss
 from anon_spark.privacy import KAnonymity, Requirement
 
-TABLES = Path(__file__).parents[4] / "shared" / "data" / "microaggregation"
+TABLES = Path(__file__).parents[2] / "shared" / "data" / "microaggregation"
 FILES = {"census": "CASCrefmicrodata.csv", "tarragona": "Tarragona.csv", "eia": "EIA.csv"}
 SIZES = (3, 4, 5, 10)
 NAMES = tuple(FILES)

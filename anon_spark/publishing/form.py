@@ -1,0 +1,105 @@
+"""What every publication form says of itself."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import types as T
+
+from anon_spark.encoding import Encoding
+from anon_spark.publishing.classes import Classes
+
+SUPPRESSED = "*"
+"""What a label says where nothing is told of an attribute."""
+
+
+class PublicationForm(ABC):
+    """How the classes of a release are written. Forms are frozen dataclasses that inherit from it.
+
+    A class is first staged: what its rows have in common, and what metrics need to know of it.
+    What is published of every row is made from that.
+    """
+
+    name: ClassVar[str]
+    covers: ClassVar[bool] = True
+    """Whether what is published of a class covers the values of all its rows."""
+    has_centers: ClassVar[bool] = False
+    """Whether it publishes one value in place of many, whose squared error can be measured."""
+
+    @abstractmethod
+    def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
+        """What the names of the columns that publish a quasi-identifier end with."""
+
+    def names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Public names of the columns that publish a quasi-identifier."""
+        return tuple(f"{encoding.name}{suffix}" for suffix in self.suffixes(encoding))
+
+    def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
+        """Names inside the job of the columns that publish a quasi-identifier."""
+        return tuple(f"{encoding.column}{suffix}" for suffix in self.suffixes(encoding))
+
+    @abstractmethod
+    def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
+        """Columns of the staging table for a quasi-identifier of a Spark type."""
+
+    @abstractmethod
+    def stage(
+        self,
+        encoding: Encoding,
+        column: pa.Array,
+        classes: Classes,
+        codes: NDArray[np.float64],
+        axis: int,
+    ) -> list[pa.Array]:
+        """What is staged of the classes in one quasi-identifier.
+
+        Args:
+            encoding: The quasi-identifier.
+            column: Its values at every place, shape (n,); of a category nothing is needed.
+            classes: The m classes.
+            codes: Codes at every place, shape (n, d).
+            axis: Which of the d columns of `codes` it is.
+
+        Returns:
+            One array of length m for each of `staged_fields`.
+        """
+
+    @abstractmethod
+    def row_fields(
+        self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
+    ) -> list[T.StructField]:
+        """The fields of a class that `published` needs to tell of its rows."""
+
+    def published(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
+        """The published columns, under internal names, over classes or rows as they are staged."""
+        return [
+            column.alias(name)
+            for encoding in encodings
+            for name, column in zip(
+                self.internal_names(encoding), self.expressions(encoding), strict=True
+            )
+        ]
+
+    @abstractmethod
+    def expressions(self, encoding: Encoding) -> list[SparkColumn]:
+        """What is published of a quasi-identifier, over what is staged."""
+
+    @abstractmethod
+    def penalties(
+        self, encoding: Encoding, read: pa.RecordBatch, leaf_penalty: str
+    ) -> NDArray[np.float64]:
+        """Normalized certainty penalty of every class in one quasi-identifier, shape (m,).
+
+        Args:
+            encoding: The quasi-identifier.
+            read: Columns of the staging table.
+            leaf_penalty: `zero` or `literal`: whether a single category costs 0 or 1/|A|.
+        """
+
+    @abstractmethod
+    def describe(self, *, number: bool) -> str:
+        """In a few words, as what a quasi-identifier is published."""
