@@ -47,6 +47,12 @@ class Block:
         hierarchies: One per attribute, None for a number.
         sensitive: Codes of the sensitive attributes, shape (n, s).
         person: Codes 0..p-1 of the persons, shape (n,), or None where a row is a person.
+        deviation: Standard deviation of each attribute over the whole table, shape (d,): of a
+            number the sample standard deviation of its finite codes, of a category the root of the
+            total variance of its coordinates, see `euclidean`; 0 where it is constant. None: the
+            block is the whole table.
+        target: Codes 0..c-1 of the class label that a projection separates, shape (n,), or None
+            where none is asked for.
     """
 
     qi: NDArray[np.float64]
@@ -55,6 +61,8 @@ class Block:
     hierarchies: tuple[Hierarchy | None, ...]
     sensitive: NDArray[np.int32]
     person: NDArray[np.int64] | NDArray[np.int32] | None = None
+    deviation: NDArray[np.float64] | None = None
+    target: NDArray[np.int32] | None = None
 
     @property
     def rows(self) -> int:
@@ -67,7 +75,8 @@ class Block:
 
     def order_by_value(self) -> NDArray[np.int64]:
         """An order of the rows by their values, shape (n,): ties do not follow their arrival."""
-        keys: list[NDArray[Any]] = [self.sensitive[:, s] for s in range(self.sensitive.shape[1])]
+        keys: list[NDArray[Any]] = [] if self.target is None else [self.target]
+        keys.extend(self.sensitive[:, s] for s in range(self.sensitive.shape[1]))
         if self.person is not None:
             keys.append(self.person)
         keys.extend(self.qi[:, j] for j in reversed(range(self.qi.shape[1])))
@@ -82,6 +91,8 @@ class Block:
             hierarchies=self.hierarchies,
             sensitive=self.sensitive[index],
             person=None if self.person is None else self.person[index],
+            deviation=self.deviation,
+            target=None if self.target is None else self.target[index],
         )
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from block_examples import blocks, hierarchies, make_block
@@ -92,3 +94,17 @@ def test_take(block: Block, data: st.DataObject):
 @pytest.mark.parametrize("rows", [0, 1, 5])
 def test_rows(rows):
     assert make_block([[1.0] * rows, [2.0] * rows]).rows == rows
+
+
+def test_rows_keep_their_class_label_and_the_deviations_of_the_table():
+    block = make_block([[3.0, 1.0, 2.0]])
+    block = replace(block, target=np.array([0, 1, 1], np.int32), deviation=np.array([4.0]))
+    part = block.take(np.array([2, 0]))
+    assert part.target.tolist() == [1, 0]
+    assert part.deviation.tolist() == [4.0]
+
+
+def test_equal_rows_are_ordered_by_their_class_label():
+    block = make_block([[2.0, 1.0, 2.0, 1.0]])
+    labelled = replace(block, target=np.array([1, 1, 0, 0], np.int32))
+    assert labelled.order_by_value().tolist() == [3, 1, 2, 0]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
+from anon_spark.grouping.algorithm import LocalAlgorithm
 from anon_spark.grouping.lattice.joining import finish
 from anon_spark.grouping.lattice.levels import lattice_of, levels_of, tuples_of
 from anon_spark.grouping.lattice.lots import Asked, expected_of, labels_of
@@ -32,7 +33,7 @@ from anon_spark.privacy.rows import Rows
 
 
 @dataclass(frozen=True)
-class LatticeSweep:
+class LatticeSweep(LocalAlgorithm):
     """Forms classes along the generalization lattice, the least generalized ones first.
 
     Args:

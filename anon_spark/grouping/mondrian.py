@@ -10,6 +10,7 @@ from anon_spark.attribute_lists import row_of
 from anon_spark.block import Axes, Block
 from anon_spark.cuts import find_cut, follow_cut
 from anon_spark.cutting import Cutting, start
+from anon_spark.grouping.algorithm import LocalAlgorithm
 from anon_spark.grouping.refinement import refined
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import Requirement
@@ -17,7 +18,7 @@ from anon_spark.privacy.predicates import Predicates
 
 
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(LocalAlgorithm):
     """Cuts rows in two at the median, or along a hierarchy, as long as the requirement holds.
 
     Args:

@@ -19,6 +19,7 @@ Scale = Literal["z_score", "range", "none"]
 Floats = NDArray[np.float64]
 
 _MOST_COORDINATES = 24  # of one category; those that tell least are left out
+_MOST_DEVIATIONS = 1e9  # in a range: of n rows sqrt(2 (n - 1)); more are due to rounding
 
 
 def standardized(block: Block, scale: Scale) -> Floats:
@@ -30,9 +31,10 @@ def standardized(block: Block, scale: Scale) -> Floats:
 
     Args:
         block: The rows; in an order of their values where rounding must not follow their arrival.
-        scale: `z_score` gives every attribute the sample variance 1, `range` the range 1 over the
-            whole table, `none` leaves numbers in the units that they share: all are divided by the
-            widest of their ranges, which also is the height of a hierarchy.
+        scale: `z_score` gives every attribute the sample variance 1 over the whole table, which
+            `Block.deviation` tells; `range` the range 1 over the whole table; `none` leaves numbers
+            in the units that they share: all are divided by the widest of their ranges, which also
+            is the height of a hierarchy.
 
     Returns:
         Finite coordinates, shape (n, p), p >= 1; distances are weighted.
@@ -43,12 +45,27 @@ def standardized(block: Block, scale: Scale) -> Floats:
         weight = float(block.weight[j])
         if weight <= 0 or block.rows == 0:
             continue
+        whole = np.nan if block.deviation is None else float(block.deviation[j])
+        deviation = whole if np.isfinite(whole) and whole > 0 else None
         if hierarchy is None:
-            found = _number(block.qi[:, j], float(block.extent[j]), scale, widest)
+            found = _number(block.qi[:, j], float(block.extent[j]), scale, widest, deviation)
         else:
-            found = _category(block.qi[:, j].astype(np.int64), hierarchy, scale)
+            found = _category(block.qi[:, j].astype(np.int64), hierarchy, scale, deviation)
         columns.extend(column * np.sqrt(weight) for column in found)
     return np.column_stack(columns) if columns else np.zeros((block.rows, 1))
+
+
+def deviation_of_category(hierarchy: Hierarchy, counts: NDArray[np.int64]) -> float:
+    """The root of the total variance of a category's coordinates before they are scaled.
+
+    Args:
+        hierarchy: Its hierarchy.
+        counts: How many rows of the whole table have each leaf, shape (v,).
+
+    Returns:
+        What `Block.deviation` holds; 0 where all rows are alike, or there are none.
+    """
+    return float(np.sqrt(_variances(hierarchy, counts)[1].sum()))
 
 
 def squared_error(points: Floats, labels: NDArray[np.integer]) -> float:
@@ -93,7 +110,11 @@ def _widest(block: Block) -> tuple[float, float]:
 
 
 def _number(
-    codes: Floats, extent: float, scale: Scale, widest: tuple[float, float]
+    codes: Floats,
+    extent: float,
+    scale: Scale,
+    widest: tuple[float, float],
+    deviation: float | None,
 ) -> list[Floats]:
     """Coordinates of one number: itself, and one each for missing and NaN where there are some."""
     present = np.isfinite(codes)
@@ -106,7 +127,7 @@ def _number(
         if span > 0:
             unit = (values * half - low * half) / span
             unit -= unit.mean()
-            width = _width(unit, (span, half), extent, scale, widest)
+            width = _width(unit, (span, half), extent, scale, widest, deviation)
             if width > 0:
                 column = np.zeros(len(codes))
                 column[present] = unit * width
@@ -124,10 +145,13 @@ def _width(
     extent: float,
     scale: Scale,
     widest: tuple[float, float],
+    deviation: float | None,
 ) -> float:
     """The range of a number once it is scaled, from its range in the block."""
     span, half = spread
     if scale == "z_score":
+        if deviation is not None and (width := span / deviation / half) < _MOST_DEVIATIONS:
+            return width
         return 1.0 / float(unit.std(ddof=1))
     if scale == "none":
         return span / widest[0] * (widest[1] / half)
@@ -135,24 +159,30 @@ def _width(
     return span / max(whole, span)
 
 
-def _category(codes: NDArray[np.int64], hierarchy: Hierarchy, scale: Scale) -> list[Floats]:
+def _category(
+    codes: NDArray[np.int64], hierarchy: Hierarchy, scale: Scale, deviation: float | None
+) -> list[Floats]:
     """Coordinates of one category, one for every node that tells rows apart."""
-    if hierarchy.leaves < 2:
-        return []
-    below = hierarchy.size(np.arange(len(hierarchy.parent)))
-    height = (below - 1) / (hierarchy.leaves - 1)
-    edge = (height[hierarchy.parent[1:]] - height[1:]) / 2
-    upto = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=hierarchy.leaves))])
-    share = (upto[hierarchy.last_leaf[1:] + 1] - upto[hierarchy.first_leaf[1:]]) / len(codes)
-    told = edge * share * (1.0 - share)
+    edge, told = _variances(hierarchy, np.bincount(codes, minlength=hierarchy.leaves))
     most = np.argsort(-told, kind="stable")[:_MOST_COORDINATES]
     most = most[told[most] > 0]
     variance = float(told[most].sum())
     if variance == 0:
         return []
-    width = 1.0 / np.sqrt(variance) if scale == "z_score" else 1.0
+    width = 1.0 / (deviation or np.sqrt(variance)) if scale == "z_score" else 1.0
     first, last = hierarchy.first_leaf[1:], hierarchy.last_leaf[1:]
     return [
         ((codes >= first[node]) & (codes <= last[node])) * (np.sqrt(edge[node]) * width)
         for node in most.tolist()
     ]
+
+
+def _variances(hierarchy: Hierarchy, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Of every node but the root: its squared coordinate, and how much that varies, from counts."""
+    below = hierarchy.size(np.arange(len(hierarchy.parent)))
+    height = (below - 1) / max(hierarchy.leaves - 1, 1)
+    edge = (height[hierarchy.parent[1:]] - height[1:]) / 2
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    inside = upto[hierarchy.last_leaf[1:] + 1] - upto[hierarchy.first_leaf[1:]]
+    share = inside / max(int(upto[-1]), 1)
+    return edge, edge * share * (1.0 - share)

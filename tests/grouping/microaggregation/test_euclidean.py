@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from block_examples import blocks, make_block
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.grouping.microaggregation.euclidean import (
+    deviation_of_category,
     information_loss,
     squared_error,
     standardized,
@@ -110,3 +113,44 @@ def test_information_loss_by_hand():
     loss = information_loss(x, np.array([0, 0, 0, 1, 1, 1, 2, 2]))
     assert loss == pytest.approx(100 * 4.5 / 420)
     assert information_loss(np.ones((3, 2)), np.zeros(3, np.int64)) == 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_half_of_a_table_has_the_z_scores_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    number, category = rng.lognormal(0, 2, 20), rng.integers(0, 6, 20).astype(float)
+    whole = make_block([number.tolist(), category.tolist()], [None, TREE], weight=[2.0, 1.0])
+    counts = np.bincount(category.astype(np.int64), minlength=6)
+    told = replace(
+        whole,
+        deviation=np.array([number.std(ddof=1), deviation_of_category(TREE, counts)]),
+    )
+    half = told.take(np.arange(10))
+    expected = squared(standardized(whole, "z_score"))[:10, :10]
+    np.testing.assert_allclose(squared(standardized(half, "z_score")), expected, atol=1e-12)
+    # only z-scores look at it
+    for scale in ("range", "none"):
+        np.testing.assert_array_equal(
+            standardized(half, scale), standardized(whole.take(np.arange(10)), scale)
+        )
+
+
+def test_the_deviation_of_a_category_by_hand():
+    # two of the six leaves lie under A and four under B: both vary by 2/3 * 1/3 of half of what
+    # separates them from the root, and each leaf that occurs by its own share
+    counts = np.array([2, 0, 4, 0, 0, 0])
+    leaf_a, leaf_c = 1 / 5 / 2, 2 / 5 / 2
+    group_a, group_b = (1 - 1 / 5) / 2, (1 - 2 / 5) / 2
+    variance = 2 / 9 * (leaf_a + leaf_c + group_a + group_b)
+    assert deviation_of_category(TREE, counts) == pytest.approx(variance**0.5)
+    assert deviation_of_category(TREE, np.array([0, 7, 0, 0, 0, 0])) == 0
+    assert deviation_of_category(TREE, np.zeros(6, np.int64)) == 0
+    assert deviation_of_category(from_tree(["a"]), np.array([3])) == 0
+
+
+@pytest.mark.parametrize("deviation", [0.0, np.nan, np.inf, 5e-324])
+def test_a_deviation_that_cannot_be_is_not_used(deviation):
+    block = make_block([[1.0, 2, 5], [0.0, 2, 3]], [None, TREE])
+    told = replace(block, deviation=np.array([deviation, 0.0]))
+    np.testing.assert_array_equal(standardized(told, "z_score"), standardized(block, "z_score"))
