@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _RIDGE = 1e-6  # of the mean variance within labels: coordinates of a hierarchy depend on each other
+_LEAST = 1e-6  # of the power of a discriminant; less is rounding
 _DIGITS = 9  # of a score: the last ones depend on how many threads have summed
 
 
@@ -32,7 +33,7 @@ class Lda:
     """
 
     target: str
-    scale: float = 3.0
+    scale: float = 2.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.scale) and self.scale >= 1):
@@ -90,7 +91,7 @@ def projected(
     between = (mean - points.mean(axis=0)) * np.sqrt(size / n)[:, None]
     directions = np.linalg.solve(scatter, between.T)
     power, basis = np.linalg.eigh(between @ directions)
-    kept = power > _RIDGE * max(float(power[-1]), _RIDGE)
+    kept = power > _LEAST * max(float(power[-1]), _LEAST)
     # so that the points of one label have variance 1 along each
     directions = directions @ (basis[:, kept] / np.sqrt(power[kept]))
     scores = np.round(np.einsum("np,pm->nm", points, directions), _DIGITS)
