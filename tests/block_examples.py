@@ -80,7 +80,10 @@ def blocks(
     attributes: int = 4,
     persons: bool | None = None,
 ) -> Block:
-    """A block of `least` to `most` rows: numbers and categories, ties, and often persons."""
+    """A block of `least` to `most` rows: numbers and categories, ties, and often persons.
+
+    The rows of about every other block have class labels.
+    """
     n = draw(st.integers(least, most))
     columns, trees = [], []
     for _ in range(draw(st.integers(1, attributes))):
@@ -99,6 +102,9 @@ def blocks(
         chosen = draw(st.lists(st.integers(0, max(n - 1, 0)), min_size=n, max_size=n))
         person = np.unique(np.array(chosen, np.int64), return_inverse=True)[1].astype(np.int64)
     sensitive = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    target = None
+    if draw(st.booleans()):
+        target = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), np.int32)
     return Block(
         block.qi,
         block.weight,
@@ -106,4 +112,5 @@ def blocks(
         block.hierarchies,
         np.array(sensitive, np.int32).reshape(n, 1),
         person,
+        target=target,
     )

@@ -5,8 +5,21 @@ from anon_spark.grouping.lattice_sweep import LatticeSweep
 from anon_spark.grouping.mdav import Mdav
 from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.grouping.near_optimal import NearOptimal
+from anon_spark.grouping.t_closeness_first import TClosenessFirst
 from anon_spark.grouping.v_mdav import VMdav
 
-__all__ = ["METHODS", "LatticeSweep", "LocalAlgorithm", "Mdav", "Mondrian", "NearOptimal", "VMdav"]
+__all__ = [
+    "METHODS",
+    "LatticeSweep",
+    "LocalAlgorithm",
+    "Mdav",
+    "Mondrian",
+    "NearOptimal",
+    "TClosenessFirst",
+    "VMdav",
+]
 
-METHODS = {method.name: method for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal)}
+METHODS = {
+    method.name: method
+    for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal, TClosenessFirst)
+}

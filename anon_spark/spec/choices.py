@@ -104,7 +104,13 @@ def _built(cls: Any, called: str, given: Mapping[Any, Any], beside: tuple[str, .
             problems[str(key),] = f"is not a parameter of {called}; {known}"
             continue
         if (part := _part(hints[key])) and isinstance(value, list | tuple):
-            values[key] = tuple(_nested(part, key, i, v, problems) for i, v in enumerate(value))
+            noun = f"a {part.__name__.lower()}"
+            values[key] = tuple(
+                _nested(part, noun, (key, i), v, problems) for i, v in enumerate(value)
+            )
+            continue
+        if (part := _whole(hints[key])) and (value is not None or not _optional(hints[key])):
+            values[key] = _nested(part, key, (key,), value, problems)
             continue
         try:
             values[key] = TypeAdapter(hints[key], config=_STRICT).validate_python(_tuples(value))
@@ -132,22 +138,30 @@ def _built(cls: Any, called: str, given: Mapping[Any, Any], beside: tuple[str, .
         raise _invalid({(field_name,): f"{value}{text}"}) from None
 
 
-def _nested(cls: Any, key: str, i: int, value: Any, problems: dict[Location, str]) -> Any:
-    """The i-th of a parameter's parts, frozen dataclasses themselves; notes what is wrong in it."""
+def _nested(cls: Any, called: str, at: Location, value: Any, problems: dict[Location, str]) -> Any:
+    """A part of a parameter, a frozen dataclass itself; notes what is wrong in it."""
     if type(value) is cls:
         return value
     if not isinstance(value, Mapping):
-        names = ", ".join(field.name for field in _fields(cls))
-        problems[key, i] = f"{shown(value)} is not a mapping of {names}"
+        problems[at] = f"{shown(value)} is not {_mapping_of(cls)}"
         return None
     try:
-        return _built(cls, f"a {cls.__name__.lower()}", value)
+        return _built(cls, called, value)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            problems[key, i, *details["loc"]] = details["ctx"]["text"]
+            problems[*at, *details["loc"]] = details["ctx"]["text"]
     except PydanticCustomError as error:
-        problems[key, i] = str(error)
+        problems[at] = str(error)
     return None
+
+
+def _mapping_of(cls: Any) -> str:
+    return f"a mapping of {', '.join(field.name for field in _fields(cls))}"
+
+
+def _whole(hint: Any) -> Any:
+    """The dataclass that a parameter is; None where it is none."""
+    return next((o for o in _options(hint) if dataclasses.is_dataclass(o)), None)
 
 
 def _part(hint: Any) -> Any:
@@ -174,6 +188,10 @@ def _options(hint: Any) -> list[Any]:
     return [h for h in get_args(hint) if h is not type(None)] if union else [hint]
 
 
+def _optional(hint: Any) -> bool:
+    return type(None) in get_args(hint)
+
+
 def _literals(hint: Any) -> list[str]:
     return [
         str(v)
@@ -191,6 +209,8 @@ def _noun(hint: Any) -> str:
 
 
 def _named(option: Any) -> str:
+    if dataclasses.is_dataclass(option):
+        return _mapping_of(option)
     if get_origin(option) is not tuple:
         return _NOUNS.get(option, str(option))
     of = get_args(option)[0]

@@ -67,14 +67,19 @@ def attributes_of(
     return tuple(found)
 
 
-def singly(kind: type) -> list[Any]:
-    """The default of a dataclass, and one instance for every choice that differs from it."""
+def singly(kind: type, numbers: dict[Any, Sequence[Any]] | None = None) -> list[Any]:
+    """The default of a dataclass, and one instance for every choice that differs from it.
+
+    Args:
+        kind: The dataclass.
+        numbers: As for `variants`.
+    """
     plain = kind()
     hints = get_type_hints(kind)
     return [plain] + [
         replace(plain, **{f.name: choice})
         for f in fields(kind)
-        for choice in _choices(hints[f.name], {})
+        for choice in _choices(hints[f.name], numbers or {})
         if choice != getattr(plain, f.name)
     ]
 
@@ -109,6 +114,8 @@ def _choices(hint: Any, numbers: dict[Any, Sequence[Any]]) -> Iterator[Any]:
         every = variants(part, numbers)
         yield from ((one,) for one in every)
         yield (every[0], every[-1])
+    elif is_dataclass(hint):
+        yield from variants(hint, numbers)
     elif hint is NoneType:
         yield None
     elif hint is bool:

@@ -1,6 +1,7 @@
 """Every registered local algorithm, in every variant, against every registered privacy model."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from oracles import attributes_of, satisfies, singly, variants
 
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
-from anon_spark.grouping import METHODS
+from anon_spark.grouping import METHODS, LocalAlgorithm
 from anon_spark.privacy import MODELS, KAnonymity, Requirement
 from anon_spark.secret import Secret
 
-METHOD_VARIANTS = [method for kind in METHODS.values() for method in singly(kind)]
+METHOD_VARIANTS = [
+    method for kind in METHODS.values() for method in singly(kind, {str: ("label",)})
+]
 NUMBERS = {
     int: (1, 2, 3),
     float: (0.3, 0.5, 0.7, 0.9, 2.0),
@@ -30,6 +33,10 @@ some = settings(deadline=None, max_examples=25, suppress_health_check=SLOW)
 
 
 def group(method: Any, block: Block, requirement: Requirement, secret: str = "s") -> np.ndarray:
+    if method.reads and block.target is None:
+        # told by value, so that it is the same for any order of rows
+        places = np.unique(block.qi[:, 0], return_inverse=True)[1]
+        block = replace(block, target=(places % 3).astype(np.int32))
     return method.group(block, requirement, Secret(secret.encode()).generator("grouping 0"))
 
 
@@ -59,11 +66,13 @@ def classes_of(labels: np.ndarray) -> list[list[int]]:
 def by_value(block: Block, labels: np.ndarray) -> Counter[Any]:
     """The classes as multisets of row values, since equal rows are interchangeable."""
     persons = [0] * block.rows if block.person is None else block.person.tolist()
+    labelled = [0] * block.rows if block.target is None else block.target.tolist()
     rows = list(
         zip(
             map(tuple, block.qi.tolist()),
             map(tuple, block.sensitive.tolist()),
             persons,
+            labelled,
             strict=True,
         )
     )
@@ -74,7 +83,7 @@ def by_value(block: Block, labels: np.ndarray) -> Counter[Any]:
 
 def check(method: Any, block: Block, requirement: Requirement) -> np.ndarray:
     """Groups a block and checks all that holds of every grouping."""
-    arrays = [block.qi, block.weight, block.extent, block.sensitive, block.person]
+    arrays = [block.qi, block.weight, block.extent, block.sensitive, block.person, block.target]
     before = [None if a is None else a.copy() for a in arrays]
     labels = group(method, block, requirement)
     for array, copy in zip(arrays, before, strict=True):
@@ -252,7 +261,7 @@ def test_methods_are_registered_under_their_own_name(name):
 def test_the_checks_can_fail(seed):
     """A method that leaves one row alone is found out."""
 
-    class Faulty:
+    class Faulty(LocalAlgorithm):
         def group(self, block, requirement, rng):
             return np.minimum(np.arange(block.rows), 1).astype(np.int32)
 

@@ -1,10 +1,12 @@
-"""Parameters that are parts themselves: the templates of confidence bounding."""
+"""Parameters that are parts themselves: templates of confidence bounding, and projections."""
 
 import pytest
 from spec_examples import minimal, problems_of
 
+from anon_spark.grouping.mdav import Mdav
+from anon_spark.grouping.microaggregation.projection import Lda, Projection
 from anon_spark.privacy.confidence_bounding import ConfidenceBounding, Template
-from anon_spark.spec.choices import PRIVACY, chosen, parameters
+from anon_spark.spec.choices import METHOD, PRIVACY, chosen, parameters
 
 
 def bounding(**given):
@@ -89,3 +91,49 @@ def test_all_mistakes_are_told_at_once():
         "privacy.0.templates.1.values",
         "privacy.0.templates.1.at_most",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"lda": {"target": "salary"}}, Projection(Lda("salary"))),
+        ({"lda": {"target": "salary", "scale": 2}}, Projection(Lda("salary", 2.0))),
+        ({"lda": Lda("salary")}, Projection(Lda("salary"))),
+        (Projection(Lda("salary")), Projection(Lda("salary"))),
+        (None, None),
+    ],
+)
+def test_a_mapping_becomes_a_part(given, expected):
+    method = chosen(METHOD, {"name": "mdav", "levels": 0, "projection": given})
+    assert method == Mdav(levels=0, projection=expected)
+    assert chosen(METHOD, parameters(METHOD, method)) == method
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("salary", ": 'salary' is not a mapping of lda"),
+        ([{"lda": {"target": "salary"}}], ": a list is not a mapping of lda"),
+        ({}, ".lda: is missing; give a mapping of target, scale"),
+        ({"lda": "salary"}, ".lda: 'salary' is not a mapping of target, scale"),
+        ({"lda": None}, ".lda: null is not a mapping of target, scale"),
+        ({"lda": {}}, ".lda.target: is missing; give text"),
+        ({"lda": {"target": 1}}, ".lda.target: 1 is not text"),
+        (
+            {"lda": {"target": "salary", "scale": "3"}},
+            ".lda.scale: '3' is not a number; write it without quotes",
+        ),
+        (
+            {"lda": {"target": "salary", "scale": 0.5}},
+            ".lda.scale: 0.5: scale is how far rows are drawn apart: give a number of 1 or more",
+        ),
+        (
+            {"lda": {"target": "salary", "alpha": 2}},
+            ".lda.alpha: is not a parameter of lda; known: scale, target",
+        ),
+        ({"pca": {}, "lda": {"target": "salary"}}, ".pca: is not a parameter of projection; "),
+    ],
+)
+def test_a_mistake_in_a_mapping_is_told_at_its_place(given, problem):
+    problems = problems_of(minimal(method={"name": "mdav", "projection": given}))
+    assert [p for p in problems if p.startswith(f"method.projection{problem}")]

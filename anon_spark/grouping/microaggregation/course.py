@@ -10,6 +10,7 @@ from anon_spark.block import Block
 from anon_spark.grouping.algorithm import LocalAlgorithm
 from anon_spark.grouping.microaggregation.euclidean import Scale, standardized
 from anon_spark.grouping.microaggregation.merging import merged
+from anon_spark.grouping.microaggregation.projection import Projection, projected
 from anon_spark.grouping.refinement import refined
 from anon_spark.privacy import Requirement
 
@@ -20,12 +21,19 @@ class Microaggregation(LocalAlgorithm):
 
     Args:
         scale: How attributes are made comparable, see `standardized`.
+        projection: Into which space points are put before they are grouped.
         refine: Whether classes exchange rows afterwards as long as the certainty penalty falls, see
             `refinement`.
     """
 
     scale: Scale = "z_score"
+    projection: Projection | None = None
     refine: bool = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The class label that points are projected for, which `Block.target` holds."""
+        return () if self.projection is None else (self.projection.lda.target,)
 
     @property
     def standardizes(self) -> bool:
@@ -64,10 +72,18 @@ class Microaggregation(LocalAlgorithm):
 
         Returns:
             Class labels 0..m-1, shape (n,).
+
+        Raises:
+            ValueError: There is a projection, and the block has no target.
         """
         order = block.order_by_value()
         block = block.take(order)
         points = standardized(block, self.scale)
+        if self.projection is not None:
+            if block.target is None:
+                raise ValueError("a projection needs the class label of every row: Block.target")
+            scale = self.projection.lda.scale
+            points = projected(points, block.target, scale, len(block.weight))
         labels = self.classes(points, block, requirement, rng)
         labels = merged(points, labels, block, requirement)
         placed = np.empty(block.rows, np.int32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anon_spark.block import NAN_CODE, NULL_CODE, Block
 from anon_spark.hierarchy import Hierarchy
 
-Scale = Literal["z_score", "range", "none"]
+Scale = Literal["z_score", "range", "none", "rank"]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,9 @@ def standardized(block: Block, scale: Scale) -> Floats:
         scale: `z_score` gives every attribute the sample variance 1 over the whole table, which
             `Block.deviation` tells; `range` the range 1 over the whole table; `none` leaves numbers
             in the units that they share: all are divided by the widest of their ranges, which also
-            is the height of a hierarchy.
+            is the height of a hierarchy. `rank` takes numbers as ordinal: each becomes its rank
+            0..n-1 among the n numbers of the block, equal ones the middle of theirs, divided by
+            n - 1. Ranks are local: a partition does not know the ranks of another.
 
     Returns:
         Finite coordinates, shape (n, p), p >= 1; distances are weighted.
@@ -121,6 +123,8 @@ def _number(
     values = codes[present]
     columns = []
     width = 0.0
+    if len(values) and scale == "rank":
+        values, extent = _mid_ranks(values), 1.0
     if len(values):
         low, high = float(values.min()), float(values.max())
         span, half = _spread(low, high)
@@ -137,6 +141,13 @@ def _number(
         if those.any() and not those.all():
             columns.append(those * (width or 1.0))
     return columns
+
+
+def _mid_ranks(values: Floats) -> Floats:
+    """Ranks from 0 to 1 of n numbers, shape (n,); equal ones share the middle of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - (count + 1) / 2
+    return np.asarray(middle[place] / max(len(values) - 1, 1), np.float64)
 
 
 def _width(

@@ -15,7 +15,7 @@ from anon_spark.grouping.microaggregation.euclidean import (
 )
 from anon_spark.hierarchy_files import from_tree
 
-SCALES = ["z_score", "range", "none"]
+SCALES = ["z_score", "range", "none", "rank"]
 TREE = from_tree({"*": {"A": ["a", "b"], "B": ["c", "d", "e"], "F": ["f"]}})
 
 
@@ -39,6 +39,29 @@ def test_ranges_are_those_of_the_whole_table():
 def test_numbers_that_share_a_unit_keep_it():
     points = standardized(make_block([[0.0, 3, 0], [0.0, 0, 6]]), "none")
     np.testing.assert_allclose(squared(points)[0], [0, 1 / 4, 1])
+
+
+def test_ordinal_numbers_are_taken_by_rank():
+    # ranks 0, 1.5, 1.5, 3 and 4 of 4, whatever the numbers are
+    for values in ([1.0, 2, 2, 3, 9], [-1e300, 0, 0, 5e-324, 1e300]):
+        points = standardized(make_block([values]), "rank")
+        np.testing.assert_allclose(points[:, 0], np.array([-2, -0.5, -0.5, 1, 2]) / 4)
+
+
+def test_ranks_are_those_among_the_numbers_that_are_there():
+    points = standardized(make_block([[NULL_CODE, 30.0, 10.0, 20.0]]), "rank")
+    # a missing number lies in the middle, and by itself as far from all as the ends are apart
+    np.testing.assert_allclose(points, [[0, 1], [0.5, 0], [-0.5, 0], [0, 0]])
+    # of equal numbers none lies at an end
+    points = standardized(make_block([[1.0, 1.0, 2.0, 2.0]]), "rank")
+    np.testing.assert_allclose(points[:, 0], np.array([-1, -1, 1, 1]) / 3)
+
+
+def test_beside_ranks_a_category_is_as_high_as_its_hierarchy():
+    points = standardized(make_block([[0.0, 1, 2, 3, 4, 5]], [TREE]), "rank")
+    np.testing.assert_allclose(
+        points, standardized(make_block([[0.0, 1, 2, 3, 4, 5]], [TREE]), "range")
+    )
 
 
 def test_weights_multiply_squared_distances():
@@ -130,7 +153,7 @@ def test_half_of_a_table_has_the_z_scores_of_the_table(seed):
     expected = squared(standardized(whole, "z_score"))[:10, :10]
     np.testing.assert_allclose(squared(standardized(half, "z_score")), expected, atol=1e-12)
     # only z-scores look at it
-    for scale in ("range", "none"):
+    for scale in ("range", "none", "rank"):
         np.testing.assert_array_equal(
             standardized(half, scale), standardized(whole.take(np.arange(10)), scale)
         )
