@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import packing
-from anon_spark.columns import Column, Columns, resolve
+from anon_spark.columns import NESTED, Column, Columns, resolve
 from anon_spark.encoding import SensitiveAttribute
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.population import Population, read_population
@@ -166,6 +166,17 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
     """Checks the roles of a spec against a table and looks through it."""
     columns = resolve(spec, df.schema)
     form = spec.release.form
+    nested = [
+        c for c in columns.all if c.name in spec.method.reads and isinstance(c.data_type, NESTED)
+    ]
+    if nested:
+        raise SpecError(
+            [
+                f"attributes.{c.name}: {spec.method.name} cannot tell values of type "
+                f"{c.data_type.simpleString()} apart as class labels; make it text at the source"
+                for c in nested
+            ]
+        )
     _refuse_impossible_casts(df, columns)
     lost = columns.failed_casts()
     if lost:
