@@ -1,9 +1,12 @@
 """Measures releases against the floor: what Spark needs to read, shuffle and write the same table.
 
     spark-submit jobs/benchmark.py --rows 10000000 --output benchmark.json
+    spark-submit jobs/benchmark.py --methods mondrian top_down mdav --turns 1
+    python jobs/benchmark.py --methods --mdav 40000 1000000
 
 Floor and release run in turn in one session, on the same table and partitions; the first turn warms
-up both and is reported but does not enter the figures, which are medians of the others.
+up both and is reported but does not enter the figures, which are medians of the others. `--mdav`
+compares MDAV with the algorithm as it was published, which takes time with the square of the rows.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mdav_as_published import compare
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -81,8 +85,9 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def rating_spec(path: str, k: int) -> ReleaseSpec:
+def rating_spec(path: str, k: int, method: str) -> ReleaseSpec:
     """K persons, movie and day."""
+    means = {"form": "microaggregated"} if "mdav" in method else {}
     return ReleaseSpec.from_dict(
         {
             "attributes": {
@@ -92,7 +97,8 @@ def rating_spec(path: str, k: int) -> ReleaseSpec:
                 "day": "quasi_identifier",
             },
             "privacy": [{"model": "k_anonymity", "k": k}],
-            "release": {"path": path},
+            "method": {"name": method},
+            "release": {"path": path, **means},
             "seed": 1,
         }
     )
@@ -157,18 +163,30 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="ratings to generate")
     parser.add_argument("--source", help="read ratings from here instead of generating them")
     parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--methods", nargs="*", default=["mondrian"], help="grouping methods")
+    parser.add_argument(
+        "--mdav",
+        type=int,
+        nargs=2,
+        metavar=("PLAIN", "ROWS"),
+        help="compare MDAV as published, measured up to PLAIN rows, with ours on ROWS rows",
+    )
     parser.add_argument("--turns", type=int, default=3, help="counted turns after the first")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     arguments = parser.parse_args()
     with reported(), tempfile.TemporaryDirectory(prefix="anon_spark_benchmark") as folder:
-        spark = local_session(app_name="anon_spark benchmark")
-        df = table(spark, arguments.source, arguments.rows, folder)
-        rows = df.agg(F.count(F.lit(1))).toArrow().column(0)[0].as_py()
-        figures = {
-            "mondrian_generalized": measure(
-                df, rating_spec(f"{folder}/release", arguments.k), rows, arguments.turns, folder
+        figures: dict[str, Any] = {}
+        if arguments.mdav:
+            figures["mdav"] = compare(arguments.mdav[0], arguments.mdav[1], arguments.k)
+        if arguments.methods:
+            spark = local_session(app_name="anon_spark benchmark")
+            df = table(spark, arguments.source, arguments.rows, folder)
+            rows = df.agg(F.count(F.lit(1))).toArrow().column(0)[0].as_py()
+        for method in arguments.methods:
+            spec = rating_spec(f"{folder}/{method}", arguments.k, method)
+            figures[f"{method}_{spec.release.form.name}"] = measure(
+                df, spec, rows, arguments.turns, folder
             )
-        }
         text = json.dumps(figures, indent=2)
         print(text)
         if arguments.output:
