@@ -27,6 +27,7 @@ from anon_spark.errors import RequirementError, SpecError
 from anon_spark.preparation import prepare
 from anon_spark.privacy import KAnonymity
 from anon_spark.utility import METRICS
+from anon_spark.utility.squared_error import Errors
 from anon_spark.utility.summary import Summary
 from anon_spark.verification import Proof, class_table, examine
 
@@ -237,6 +238,7 @@ def test_c41_suppressed_rows_are_no_class():
         weights=(1.0,),
         penalties=(0.0,),
         losses=(0.0,),
+        errors=(Errors(),),
     )
     found = {name: METRICS[name].finalize(summary) for name in METRICS}
     assert found["discernibility"] == {"value": 19}

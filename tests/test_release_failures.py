@@ -14,6 +14,7 @@ from release_examples import latest_of, nothing_released, release, rows_of, spec
 import anon_spark
 from anon_spark import grouping
 from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
+from anon_spark.grouping import LocalAlgorithm
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +33,7 @@ def singletons_method():
 
     # inside a function, so that workers get it by value: they cannot import this module
     @dataclass(frozen=True)
-    class Singletons:
+    class Singletons(LocalAlgorithm):
         name: ClassVar[str] = "mondrian"
 
         def group(self, block, requirement, rng):
