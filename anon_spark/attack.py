@@ -19,9 +19,9 @@ from pyspark.sql import types as T
 from anon_spark import linking, storage
 from anon_spark.columns import CATEGORIES, NUMBERS, Column, Columns
 from anon_spark.coverage import Attribute, attribute_of
+from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
 from anon_spark.linking import QUANTILES, THRESHOLDS
-from anon_spark.profiling import hashable
 from anon_spark.sensitive import key_of
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec, HierarchySpec

@@ -19,8 +19,8 @@ from pyspark.sql import types as T
 from anon_spark.cells import CELL, SAMPLE, choose
 from anon_spark.columns import CATEGORIES, Column, Columns
 from anon_spark.coverage import Attribute
+from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
-from anon_spark.profiling import hashable
 from anon_spark.spec import AttributeSpec
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
