@@ -13,6 +13,7 @@ import pytest
 from release_examples import nothing_released, release, spec_for
 
 import anon_spark
+from anon_spark.assessment import assess_path
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.plan import plan
 
@@ -314,3 +315,27 @@ def test_plan_tells_of_the_form(spark, tmp_path):
     how = {column.name: column.how for column in planned.columns}
     assert how["age"] == "as it is, in a table apart"
     assert planned.estimate.gcp == 0.0
+
+
+def test_assess_looks_at_groups(spark, tmp_path):
+    rows = people(120)
+    attributes = {**ROLES, "age": "sensitive"}
+    made = release(
+        frame(spark, [r for r in rows if r[1] is not None]), tmp_path / "r", attributes,
+        form=FORM, method={"name": "anatomize", "l": 2, "attribute": "illness"},
+        privacy=[{"model": "distinct_l_diversity", "l": 2}],
+    )  # fmt: skip
+    found = assess_path(made.path, spark)
+    assert found.quasi_identifiers == ("group_id",)
+    assert found.rows == sum(r[1] is not None for r in rows)
+    for attribute, table in (("age", "st_1"), ("illness", "st_2")):
+        counts: dict[int, list[int]] = defaultdict(list)
+        for row in tables(made)[table]:
+            counts[row["group_id"]].append(row["count"])
+        levels = {
+            level.model: level.level
+            for level in found.levels
+            if level.attribute == attribute and level.measure in {"l", "alpha"}
+        }
+        assert levels["distinct_l_diversity"] == min(map(len, counts.values()))
+        assert levels["alpha_k_anonymity"] == max(max(c) / sum(c) for c in counts.values())
