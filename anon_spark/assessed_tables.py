@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import storage
 from anon_spark.columns import CATEGORIES, NUMBERS, UNHASHABLE, Column, types_within
 from anon_spark.errors import DataError, SpecError
+from anon_spark.publishing.anatomy import COUNT, GROUP
 from anon_spark.sources import lossless_types, read
 from anon_spark.spec import AttributeSpec
+from anon_spark.spec.choices import FORM
 from anon_spark.spec.parts import SourceSpec
 
 FORMATS = {
@@ -119,7 +121,9 @@ def _suffix(path: str) -> str:
 
 def _release(spark: SparkSession, folder: str) -> AssessedTable:
     try:
-        columns = json.loads(storage.read_text(folder, "manifest.json"))["columns"]
+        manifest = json.loads(storage.read_text(folder, "manifest.json"))
+        columns, tables = manifest["columns"], list(manifest["tables"])
+        exact = FORM.classes()[manifest["spec"]["release"]["form"]].exact
         names = {
             role: tuple(n for c in columns if c["role"] == role for n in c["published_as"])
             for role in ("quasi_identifier", "sensitive")
@@ -129,8 +133,28 @@ def _release(spark: SparkSession, folder: str) -> AssessedTable:
             f"the manifest of {folder} is damaged; assess its files, {folder}/data, with "
             "--quasi-identifiers"
         ) from None
-    df = spark.read.parquet(f"{folder}/data")
-    return AssessedTable(df, names["quasi_identifier"], names["sensitive"])
+    found = [spark.read.parquet(f"{folder}/{table}") for table in tables]
+    if exact:
+        return AssessedTable(_of_groups(found[1:]), (GROUP,), names["sensitive"])
+    return AssessedTable(found[0], names["quasi_identifier"], names["sensitive"])
+
+
+def _of_groups(counts: Sequence[DataFrame]) -> DataFrame:
+    """Rows with the sensitive values that are told of their groups, in any order within these."""
+    found = None
+    for table in counts:
+        value = table.columns[1]
+        rows = table.select(
+            GROUP, value, F.explode(F.sequence(F.lit(1), F.col(COUNT).cast("int"))).alias("copy")
+        )
+        numbered = rows.select(
+            GROUP,
+            F.row_number().over(Window.partitionBy(GROUP).orderBy(value, "copy")).alias("row"),
+            value,
+        )
+        found = numbered if found is None else found.join(numbered, [GROUP, "row"])
+    assert found is not None
+    return found.drop("row")
 
 
 def checked_roles(

@@ -7,11 +7,12 @@ person's candidates all published rows whose quasi-identifiers cover the person'
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark.errors import ParseException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -19,12 +20,13 @@ from pyspark.sql import types as T
 from anon_spark import linking, storage
 from anon_spark.columns import CATEGORIES, NUMBERS, Column, Columns
 from anon_spark.coverage import Attribute, attribute_of
+from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
 from anon_spark.linking import QUANTILES, THRESHOLDS
-from anon_spark.profiling import hashable
 from anon_spark.sensitive import key_of
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec, HierarchySpec
+from anon_spark.spec.choices import FORM
 from anon_spark.spec.hierarchies import KINDS
 
 _SIZE_MODELS = frozenset({"k_anonymity", "alpha_k_anonymity"})
@@ -118,8 +120,14 @@ class _Known:
     sensitive: tuple[str, ...]
     hierarchies: Mapping[str, Any]
     types: Mapping[str, T.DataType]
-    columns: tuple[str, ...]
+    tables: Mapping[str, tuple[str, ...]]
+    exact: bool
     k: int | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table of rows."""
+        return next(iter(self.tables.values()))
 
 
 def attack(
@@ -148,12 +156,14 @@ def attack(
     folder = storage.resolve(path)
     known = _manifest(folder)
     with reading(f"release {folder}"):
-        published = spark.read.parquet(f"{folder}/data")
-    if tuple(published.columns) != known.columns:
-        raise DataError(
-            f"the columns of the data of {folder} are not those of its manifest; restore the "
-            "release, or make it again"
-        )
+        tables = {name: spark.read.parquet(f"{folder}/{name}") for name in known.tables}
+    for name, told in known.tables.items():
+        if tuple(tables[name].columns) != told:
+            raise DataError(
+                f"the columns of {name} of {folder} are not those of its manifest; restore the "
+                "release, or make it again"
+            )
+    published, *others = tables.values()
     columns, attributes = _attributes(known, published.schema, auxiliary, hierarchies or {})
     inside = published.toDF(*[f"r{i}" for i in range(len(published.columns))])
     kept: list[DataFrame] = []
@@ -170,11 +180,8 @@ def attack(
         sets = linking.keep(sets, kept)
         with reading(f"release {folder}"):
             found = linking.candidates_found(sets, known.k)
-            values = [
-                key_of(hashable(F.col(f"r{i}"), published.schema[i].dataType))
-                for i in map(known.columns.index, known.sensitive)
-            ]
-            confidences = linking.confidences_found(sets, inside, attributes, values)
+            entries = _entries(known, inside, others, attributes)
+            confidences = {} if entries is None else linking.confidences_found(sets, entries)
     finally:
         for frame in kept:
             frame.unpersist()
@@ -225,14 +232,43 @@ def _manifest(folder: str) -> _Known:
                 for c in columns
                 if c["role"] == "quasi_identifier"
             },
-            tuple(name for c in columns for name in c["published_as"]),
+            {folder: tuple(names) for folder, names in manifest["tables"].items()},
+            FORM.classes()[form].exact,
             max((m["k"] for m in spec["privacy"] if m["model"] in _SIZE_MODELS), default=None),
         )
     except (ValueError, KeyError, TypeError, AttributeError, ParseException):
         raise DataError(f"the manifest of {folder} is damaged; restore it") from None
-    if form != "generalized":
-        raise SpecError(f"{folder} is published as {form}; only generalized releases are attacked")
+    if FORM.classes()[form].has_centers:
+        raise SpecError(
+            f"{folder} is published as {form}, whose centers cover nobody; releases of other forms "
+            "are attacked"
+        )
     return known
+
+
+def _entries(
+    known: _Known,
+    rows: DataFrame,
+    others: Sequence[DataFrame],
+    attributes: Sequence[Attribute],
+) -> DataFrame | None:
+    """How many rows of every class have which sensitive value; None where there is none."""
+    if not known.sensitive:
+        return None
+
+    def key(column: str, kind: T.DataType) -> SparkColumn:
+        return key_of(hashable(F.col(column), kind))
+
+    if not known.exact:
+        places = {name: f"r{known.columns.index(name)}" for name in known.sensitive}
+        values = [key(place, rows.schema[place].dataType) for place in places.values()]
+        return linking.entries_of(rows, attributes, values)
+    counts = []
+    for table in others:
+        told = table.toDF("group", "told", "count")
+        value = key("told", told.schema["told"].dataType)
+        counts.append(told.select("group", value.alias("value"), "count"))
+    return linking.entries_by_group(rows.withColumnRenamed("r0", "group"), attributes, counts)
 
 
 def _attributes(
@@ -263,7 +299,7 @@ def _attributes(
                 f"{entry['type']}, as in the release"
             )
             continue
-        hierarchy = known.hierarchies[name]
+        hierarchy = None if known.exact else known.hierarchies[name]
         if hierarchy is not None and not any(kind in hierarchy for kind in KINDS):
             # the manifest does not tell what a file held
             hierarchy = hierarchies.get(name)
@@ -283,8 +319,9 @@ def _attributes(
         places = {
             f"r{known.columns.index(n)}": published[n].dataType for n in entry["published_as"]
         }
+        told, exact = entry.get("hierarchy"), known.exact
         try:
-            attributes.append(attribute_of(column, len(attributes), places, entry.get("hierarchy")))
+            attributes.append(attribute_of(column, len(attributes), places, told, exact=exact))
         except SpecError as error:
             problems += error.problems
         columns.append(column)

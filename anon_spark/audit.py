@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 
 from anon_spark import class_levels, sensitive, storage, verification
 from anon_spark.columns import Column, Columns
+from anon_spark.digests import hashable, row_digests
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.privacy import KAnonymity, PrivacyModel, Requirement, counts_rows
-from anon_spark.profiling import hashable, row_digests
-from anon_spark.promise import read_promise
+from anon_spark.promise import Promise, read_promise
+from anon_spark.published import Published
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec
 from anon_spark.verification import Proof
@@ -98,12 +99,22 @@ def verify(
         )
         unchecked = [*hidden, *unchecked]
     sizes = [model for model in models if not model.about_values]
-    names = promise.quasi_identifiers
     with reading(f"release {folder}"):
-        published = spark.read.parquet(f"{folder}/data")
-        if tuple(published.columns) != promise.columns:
-            return _broken(folder, "the columns of the data are not those of the manifest")
-        proof = _examine(published, names, sizes, promise.untouched)
+        tables = {table: spark.read.parquet(f"{folder}/{table}") for table in promise.tables}
+        for table, columns in promise.tables.items():
+            if tuple(tables[table].columns) != columns:
+                return _broken(folder, f"the columns of {table} are not those of the manifest")
+        published, inside = _inside(tables, promise)
+        untouched = [inside[name] for name in promise.untouched]
+        proof = _examine(published.rows, published.names, sizes, untouched)
+        try:
+            for counts in published.counts.values():
+                kind = counts.schema["value"].dataType
+                proof = verification.beside(
+                    proof, verification.examine_counts(counts, published.names, kind)
+                )
+        except RequirementError as error:
+            return _broken(folder, str(error).removesuffix("; nothing was published"))
         told = promise.sensitive
         if any(model.concerns(name, sensitive=True) for model in models for name in told):
             without = [
@@ -114,7 +125,7 @@ def verify(
             ]
             unchecked += [f"{m.name}: a file held the hierarchy of its attribute" for m in without]
             models = [model for model in models if model not in without]
-            levels, left = _values(published, names, told, models, proof.rows, split=promise.split)
+            levels, left = _values(published, inside, told, models, proof.rows, split=promise.split)
             proof = replace(proof, levels=(*proof.levels, *levels))
             unchecked += left
     problems = [*broken, *([proof.failures()] if not proof.holds else [])]
@@ -164,9 +175,23 @@ def _shown_by_files(
     return shown, unchecked
 
 
+def _inside(tables: dict[str, DataFrame], promise: Promise) -> tuple[Published, dict[str, str]]:
+    """The tables under names inside the job, and these for the columns."""
+    rows, *others = tables.values()
+    inside = {name: f"c{i}" for i, name in enumerate(rows.columns)}
+    for name in promise.counted.values():
+        inside.setdefault(name, f"c{len(inside)}")
+    names = tuple(inside[name] for name in promise.class_names)
+    counts = {
+        inside[promise.counted[folder]]: table.toDF(*names, "value", "count")
+        for folder, table in zip(list(tables)[1:], others, strict=True)
+    }
+    return Published(rows.toDF(*[inside[n] for n in rows.columns]), names, counts), inside
+
+
 def _values(
-    published: DataFrame,
-    names: Sequence[str],
+    published: Published,
+    inside: dict[str, str],
     told: dict[str, AttributeSpec],
     models: Sequence[PrivacyModel],
     rows: int,
@@ -174,22 +199,29 @@ def _values(
     split: bool,
 ) -> tuple[tuple[dict[str, Any], ...], list[str]]:
     """The levels of models about sensitive values, against the published distribution."""
-    inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
-    renamed = published.toDF(*inside.values())
     columns = tuple(
-        Column(name, inside[name], "sensitive", published.schema[name].dataType, attribute)
+        Column(name, inside[name], "sensitive", published.type_of(inside[name]), attribute)
         for name, attribute in told.items()
     )
     asked = sensitive.asked_of(Columns(columns, tuple(inside)), models, split=split)
-    found = sensitive.look(renamed, asked, rows=rows, person=None)
+    found = tuple(
+        attribute
+        for one in asked
+        for attribute in sensitive.look(
+            published.with_values(one.column.internal), [one], rows=rows, person=None
+        )
+    )
     distributions = tuple(attribute.distribution for attribute in found)
     able, unchecked = [], []
     for model in models:
         problems = Requirement((model,), distributions).problems()
         unchecked += [f"{problem} (what a file told is not in a release)" for problem in problems]
         able += [model] * (not problems)
-    hashes = [sensitive.key_of(*map(sensitive.plain_value, one.columns)) for one in asked]
-    classes = class_levels.classes_with_values(renamed, [inside[name] for name in names], hashes)
+    hashes = {
+        one.column.internal: sensitive.key_of(*map(sensitive.plain_value, one.columns))
+        for one in asked
+    }
+    classes = class_levels.gathered(published.values(hashes), list(published.names))
     requirement = Requirement(tuple(able), distributions)
     keys = [attribute.keys for attribute in found]
     return verification.examine_values(classes, requirement, keys, persons=False).levels, unchecked
@@ -201,19 +233,14 @@ def _broken(folder: str, problem: str) -> Audit:
 
 
 def _examine(
-    published: DataFrame,
+    rows: DataFrame,
     names: Sequence[str],
     models: Sequence[PrivacyModel],
     untouched: Sequence[str] = (),
 ) -> Proof:
-    inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
-    renamed = published.toDF(*inside.values())
-    keys = [inside[name] for name in names]
-    values = [
-        hashable(F.col(inside[name]), renamed.schema[inside[name]].dataType) for name in untouched
-    ]
-    classes = verification.class_table(renamed, keys, row_digests(keys, values))
-    return verification.with_content(verification.examine(classes, keys, models, persons=False))
+    values = [hashable(F.col(name), rows.schema[name].dataType) for name in untouched]
+    classes = verification.class_table(rows, names, row_digests(names, values))
+    return verification.with_content(verification.examine(classes, names, models, persons=False))
 
 
 def _foreign(
@@ -225,11 +252,12 @@ def _foreign(
             f"{path} has no column {lacking[0]!r}; its columns are "
             + ", ".join(map(repr, published.columns[:12]))
         )
+    inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
+    keys = [inside[name] for name in names]
     if person is None:
-        proof = _examine(published, names, [KAnonymity(k, "rows")])
+        rows = published.toDF(*inside.values())
+        proof = _examine(rows, keys, [KAnonymity(k, "rows")])
     else:
-        inside = {name: f"c{i}" for i, name in enumerate(published.columns)}
-        keys = [inside[name] for name in names]
         who = F.col(inside[person])
         classes = (
             published.toDF(*inside.values())

@@ -33,21 +33,6 @@ def codes_of(keys: NDArray[np.int64], told: NDArray[np.int64]) -> NDArray[np.int
     return found if np.array_equal(keys[found], told) else None
 
 
-def classes_with_values(
-    published: DataFrame, names: Sequence[str], keys: Sequence[SparkColumn]
-) -> DataFrame:
-    """The classes of a published table, rows counted.
-
-    Args:
-        published: The table.
-        names: Its quasi-identifiers.
-        keys: Hash of every sensitive attribute, `sensitive.key_of`.
-    """
-    each = published.select(*names, F.posexplode(F.array(*keys)).alias("attribute", "value"))
-    counted = each.groupBy(*names, "attribute", "value").agg(F.count(F.lit(1)).alias("count"))
-    return gathered(counted, names)
-
-
 def gathered(counted: DataFrame, names: Sequence[str]) -> DataFrame:
     """Puts counts of values together by class.
 

@@ -55,6 +55,12 @@ class Column:
         """Whether it is published as an interval: a number or date without a hierarchy."""
         return self.attribute.hierarchy is None and isinstance(self.data_type, NUMBERS)
 
+    @property
+    def plain(self) -> str:
+        """Name inside the job of the column as it is; categories may be other values there."""
+        changed = self.role == "quasi_identifier" and not self.is_number
+        return f"{self.internal}_plain" if changed else self.internal
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -63,10 +69,12 @@ class Columns:
     Args:
         all: Every column that is read, without identifiers.
         names: Public names of all the columns of the source, in order.
+        exact: Whether quasi-identifiers are published as they are, apart from sensitive columns.
     """
 
     all: tuple[Column, ...]
     names: tuple[str, ...]
+    exact: bool = False
 
     def _with(self, *roles: str) -> tuple[Column, ...]:
         return tuple(column for column in self.all if column.role in roles)
@@ -84,7 +92,15 @@ class Columns:
     @property
     def untouched(self) -> tuple[Column, ...]:
         """The columns that are published as they are."""
-        return self._with("sensitive", "insensitive")
+        return self.published if self.exact else self._with("sensitive", "insensitive")
+
+    @property
+    def together(self) -> tuple[tuple[Column, ...], ...]:
+        """The untouched columns that are published side by side."""
+        if not self.exact:
+            return (self.untouched,)
+        apart = tuple((column,) for column in self.sensitive)
+        return (self._with("quasi_identifier", "insensitive"), *apart)
 
     @property
     def published(self) -> tuple[Column, ...]:
@@ -102,14 +118,18 @@ class Columns:
 
     def frame(self, df: DataFrame) -> DataFrame:
         """The columns that the job reads, under their internal names and in their types."""
+        plain = [c for c in self.untouched if c.plain != c.internal]
         return self.renamed(df).select(
-            [self._expression(column).alias(column.internal) for column in self.all]
+            *[self._expression(column).alias(column.internal) for column in self.all],
+            *[self._plain(column).alias(column.plain) for column in plain],
         )
 
-    def _expression(self, column: Column) -> SparkColumn:
+    def _plain(self, column: Column) -> SparkColumn:
         value = F.col(column.internal)
-        if column.cast:
-            value = value.try_cast(column.data_type)
+        return value.try_cast(column.data_type) if column.cast else value
+
+    def _expression(self, column: Column) -> SparkColumn:
+        value = self._plain(column)
         if column.role == "quasi_identifier" and not column.is_number:
             value = _category_value(value, column)
         return value
@@ -195,7 +215,7 @@ def resolve(spec: ReleaseSpec, schema: T.StructType) -> Columns:
         columns.append(column)
     if problems:
         raise SpecError(problems)
-    return Columns(tuple(columns), names)
+    return Columns(tuple(columns), names, spec.release.form.exact)
 
 
 def _type_problems(column: Column) -> list[str]:

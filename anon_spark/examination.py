@@ -13,11 +13,12 @@ from pyspark.sql import types as T
 
 from anon_spark import class_levels, sensitive, spread, staged_classes, verification
 from anon_spark.coverage import attribute_of
+from anon_spark.digests import row_digests, untouched_digests, untouched_values
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError
 from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
-from anon_spark.profiling import digest, row_digests, untouched_values
+from anon_spark.published import Published
 from anon_spark.utility import METRICS, Preservation
 from anon_spark.utility.radius import greatest_radius
 from anon_spark.utility.squared_error import sum_errors
@@ -28,27 +29,30 @@ from anon_spark.verification import Proof, Values
 def class_fields(prepared: Prepared) -> list[T.StructField]:
     """What the staging table tells of a class."""
     form = prepared.spec.release.form
+    sensitive = [prepared.table.schema[c.plain] for c in prepared.columns.sensitive]
     return [
-        field
-        for encoding, kind in zip(prepared.profile.encodings, prepared.types, strict=True)
-        for field in form.staged_fields(encoding, kind)
+        *form.class_fields(sensitive),
+        *[
+            field
+            for encoding, kind in zip(prepared.profile.encodings, prepared.types, strict=True)
+            for field in form.staged_fields(encoding, kind)
+        ],
     ]
 
 
-def published_names(prepared: Prepared) -> list[str]:
-    """The published quasi-identifiers under their internal names."""
-    form = prepared.spec.release.form
-    return [name for e in prepared.profile.encodings for name in form.internal_names(e)]
-
-
-def examine_published(prepared: Prepared, published: DataFrame) -> Proof:
+def examine_published(prepared: Prepared, published: Published) -> Proof:
     """What the published files prove of classes, rows and untouched columns."""
-    names = published_names(prepared)
-    untouched = untouched_values(prepared.columns)
-    classes = verification.class_table(published, names, row_digests(names, untouched))
+    names, together = published.names, prepared.columns.together
+    untouched = untouched_values(together[0])
+    classes = verification.class_table(published.rows, names, row_digests(names, untouched))
     requirement = prepared.requirement
     found = verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
-    return verification.with_content(found)
+    found = verification.with_content(found)
+    for (column,), counts in zip(together[1:], published.counts.values(), strict=True):
+        found = verification.beside(
+            found, verification.examine_counts(counts, names, column.data_type)
+        )
+    return found
 
 
 def examine_staged(
@@ -56,8 +60,9 @@ def examine_staged(
 ) -> tuple[Proof, list[tuple[float, float]]]:
     """What the staging table proves of classes and persons, and the sums of penalties."""
     spec, encodings = prepared.spec, prepared.profile.encodings
-    form, names = spec.release.form, published_names(prepared)
-    fields = [*class_fields(prepared), staged_classes.SIZE]
+    form = spec.release.form
+    names = form.class_names(encodings)
+    fields = [*form.row_fields(encodings, prepared.types), staged_classes.SIZE]
     # where sensitive values are looked at, `examine_values` counts the persons
     persons = prepared.has_person and not prepared.sensitive
     counted = [staged_classes.SIZE, *[staged_classes.PERSONS] * persons]
@@ -73,7 +78,7 @@ def examine_staged(
 
 
 def examine_values(
-    prepared: Prepared, published: DataFrame, staged: DataFrame, by_rows: Proof, by_staged: Proof
+    prepared: Prepared, published: Published, staged: DataFrame, by_rows: Proof, by_staged: Proof
 ) -> Values | None:
     """What is proved of sensitive values.
 
@@ -83,18 +88,18 @@ def examine_values(
     """
     if not prepared.sensitive:
         return None
-    names, persons = published_names(prepared), prepared.has_person
+    names, persons = list(published.names), prepared.has_person
     in_files = [
         asked.beside is None and not asked.private and not persons for asked in prepared.asked
     ]
     found = []
     if any(in_files):
         attributes = list(compress(prepared.sensitive, in_files))
-        hashes = [
-            sensitive.key_of(*map(sensitive.plain_value, asked.columns))
+        hashes = {
+            asked.column.internal: sensitive.key_of(*map(sensitive.plain_value, asked.columns))
             for asked in compress(prepared.asked, in_files)
-        ]
-        classes = class_levels.classes_with_values(published, names, hashes)
+        }
+        classes = class_levels.gathered(published.values(hashes), names)
         keys = [attribute.keys for attribute in attributes]
         requirement = prepared.about(attributes)
         found.append(verification.examine_values(classes, requirement, keys, persons=False))
@@ -102,9 +107,8 @@ def examine_values(
         attributes = [a for a, told in zip(prepared.sensitive, in_files, strict=True) if not told]
         whole = by_rows.classes == by_staged.classes
         form, encodings = prepared.spec.release.form, prepared.profile.encodings
-        counted = staged_classes.values_of(
-            staged, class_fields(prepared), attributes, whole=whole
-        ).select(
+        fields = form.row_fields(encodings, prepared.types)
+        counted = staged_classes.values_of(staged, fields, attributes, whole=whole).select(
             *form.published(encodings), "attribute", "value", "count", *["person"] * (not whole)
         )
         if not whole:
@@ -208,7 +212,7 @@ def prove_every_model(prepared: Prepared, proof: Proof) -> None:
 
 def suppressed_digest(prepared: Prepared, staged: DataFrame) -> tuple[int, ...]:
     """Digest of the untouched columns of the rows that were left out; the first figure is rows."""
-    aggregates = digest(untouched_values(prepared.columns))
+    aggregates = untouched_digests(prepared.columns)
     if not prepared.spec.suppression.limit:
         return (0,) * len(aggregates)
     rows = staged_classes.suppressed_of(staged, prepared.untouched)

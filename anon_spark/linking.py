@@ -19,8 +19,8 @@ from pyspark.sql import types as T
 from anon_spark.cells import CELL, SAMPLE, choose
 from anon_spark.columns import CATEGORIES, Column, Columns
 from anon_spark.coverage import Attribute
+from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
-from anon_spark.profiling import hashable
 from anon_spark.spec import AttributeSpec
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -301,22 +301,59 @@ def candidates_found(sets: DataFrame, k: int | None) -> dict[str, Any]:
     return figures
 
 
-def confidences_found(
-    sets: DataFrame,
-    published: DataFrame,
-    attributes: Sequence[Attribute],
-    values: Sequence[SparkColumn],
-) -> dict[int, dict[str, Any]]:
-    """How frequent the most frequent value of every sensitive attribute is among candidates."""
-    if not values:
-        return {}
+def entries_of(
+    published: DataFrame, attributes: Sequence[Attribute], values: Sequence[SparkColumn]
+) -> DataFrame:
+    """How many rows of every class have which value: `id`, `attribute`, `value`, `count`.
+
+    Args:
+        published: The table of rows.
+        attributes: What tells classes apart.
+        values: What tells the values of every sensitive attribute, over the table.
+    """
     names = _names(attributes)
-    entries = (
+    return (
         published.select(*names, F.posexplode(F.array(*values)).alias("attribute", "value"))
         .groupBy(*names, "attribute", "value")
         .agg(F.count(F.lit(1)).alias("count"))
         .select(_hash(names).alias("id"), "attribute", "value", "count")
     )
+
+
+def entries_by_group(
+    published: DataFrame, attributes: Sequence[Attribute], counts: Sequence[DataFrame]
+) -> DataFrame:
+    """The same where values are told of groups: a row has each with its share of the group.
+
+    Args:
+        published: The table of rows, with a column `group`.
+        attributes: What tells classes apart.
+        counts: For every sensitive attribute the table of `group`, `value` and `count`.
+    """
+    names = _names(attributes)
+    rows = published.groupBy("group", *names).agg(F.count(F.lit(1)).alias("rows"))
+    found = None
+    for place, told in enumerate(counts):
+        sizes = told.groupBy("group").agg(F.sum("count").alias("size"))
+        part = (
+            rows.join(told, "group")
+            .join(sizes, "group")
+            .groupBy(*names, "value")
+            .agg(F.sum(F.col("rows") * F.col("count") / F.col("size")).alias("count"))
+            .select(_hash(names).alias("id"), F.lit(place).alias("attribute"), "value", "count")
+        )
+        found = part if found is None else found.unionAll(part)
+    assert found is not None
+    return found
+
+
+def confidences_found(sets: DataFrame, entries: DataFrame) -> dict[int, dict[str, Any]]:
+    """How frequent the most frequent value of every sensitive attribute is among candidates.
+
+    Args:
+        sets: As `covering_sets` gives them.
+        entries: As `entries_of` gives them.
+    """
     same = [F.first(name).alias(name) for name in ("candidates", "persons")]
     share = F.max("count") / F.first("candidates")
     found = (

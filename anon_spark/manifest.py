@@ -13,6 +13,7 @@ from pyspark import __version__ as spark_version
 from anon_spark.columns import Columns
 from anon_spark.encoding import Category, Number
 from anon_spark.profiling import Profile
+from anon_spark.published import tables_of
 from anon_spark.publishing import PublicationForm
 from anon_spark.spec import ReleaseSpec
 from anon_spark.verification import Proof
@@ -45,6 +46,7 @@ def public_manifest(
         "release": release_id,
         "spec": spec.public_dict(),
         "columns": published_columns(columns, profile, form),
+        "tables": {t.folder: list(t.public) for t in tables_of(form, columns, profile.encodings)},
         "rows": {
             "in": profile.rows,
             "published": proof.rows,
@@ -94,16 +96,21 @@ def published_columns(
 ) -> list[dict[str, Any]]:
     """How every column of the source is published, in the order of the release."""
     encodings = {encoding.column: encoding for encoding in profile.encodings}
+    tables = tables_of(form, columns, profile.encodings)
+    counted = {t.counted.name: t.folder for t in tables if t.counted is not None}
     described = []
     for column in columns.published:
-        entry: dict[str, Any] = {"name": column.name, "role": column.role}
+        table = counted.get(column.name, tables[0].folder)
+        entry: dict[str, Any] = {"name": column.name, "role": column.role, "table": table}
         encoding = encodings.get(column.internal)
         if encoding is None:
             entry["published_as"] = [column.name]
         else:
             entry["published_as"] = list(form.names(encoding))
             entry["type"] = column.data_type.simpleString()
-            if isinstance(encoding, Number):
+            if form.exact:
+                entry["kind"] = "exact"
+            elif isinstance(encoding, Number):
                 entry["kind"] = "number"
             elif isinstance(encoding, Category):
                 entry["kind"] = "category"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anon_spark import staged_classes
 from anon_spark.block import Block
 from anon_spark.encoding import ranks_of_values
 from anon_spark.prepartition import draw_sample
@@ -166,9 +167,10 @@ def _outcome(
     penalties = np.empty(len(encodings))
     for axis, (encoding, kind) in enumerate(zip(encodings, prepared.types, strict=True)):
         column = sample.combinations[encoding.column].take(take).combine_chunks()
+        names = [field.name for field in form.staged_fields(encoding, kind)]
         batch = pa.RecordBatch.from_arrays(
-            form.stage(encoding, column, classes, codes, axis),
-            names=[field.name for field in form.staged_fields(encoding, kind)],
+            [*form.stage(encoding, column, classes, codes, axis), pa.array(classes.sizes)],
+            names=[*names, staged_classes.SIZE.name],
         )
         penalty = form.penalties(encoding, batch, prepared.spec.leaf_penalty)
         penalties[axis] = penalty @ classes.sizes / sample.rows

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from anon_spark.block import NULL_CODE
 from anon_spark.columns import Columns
+from anon_spark.digests import untouched_values
 from anon_spark.encoding import Category, Encoding
-from anon_spark.profiling import untouched_values
 from anon_spark.routing import PERSON
 from anon_spark.spec import ReleaseSpec
 from anon_spark.spec.wording import path_text
@@ -133,12 +133,12 @@ def _is_flat(encoding: Encoding) -> bool:
 
 def untouched_findings(table: DataFrame, columns: Columns, rows: int) -> list[Finding]:
     """Columns that would be published as they are although they tell rows or persons apart."""
-    kept = columns.untouched
+    kept = [c for c in columns.untouched if c.role != "quasi_identifier"]
     if not kept or rows < _FEW_ROWS:
         return []
     counts = [
         F.approx_count_distinct(value).alias(c.internal)
-        for c, value in zip(kept, untouched_values(columns), strict=True)
+        for c, value in zip(kept, untouched_values(kept), strict=True)
     ]
     whose = "row"
     if columns.person is not None:

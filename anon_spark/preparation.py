@@ -14,12 +14,16 @@ from pyspark.sql import types as T
 
 from anon_spark import packing
 from anon_spark.columns import NESTED, Column, Columns, resolve
-from anon_spark.encoding import SensitiveAttribute
+from anon_spark.digests import hashable
+from anon_spark.encoding import Encoding, SensitiveAttribute
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.population import Population, read_population
 from anon_spark.prepartition import Prepartition, default_partition_rows, prepartition
 from anon_spark.privacy import Requirement
-from anon_spark.profiling import Profile, hashable, profile
+from anon_spark.profiling import Profile, profile
+from anon_spark.published import Table, tables_of
+from anon_spark.publishing import PublicationForm
+from anon_spark.publishing.anatomy import COUNT, GROUP
 from anon_spark.routing import PERSON, PRESENT, PackedTable
 from anon_spark.row_order import ROW_HASH, has_words
 from anon_spark.sensitive import Asked, asked_of, look
@@ -89,7 +93,12 @@ class Prepared:
     @property
     def untouched(self) -> list[T.StructField]:
         """The columns that are published as they are."""
-        return [self.table.schema[c.internal] for c in self.columns.untouched]
+        return [self.table.schema[c.plain] for c in self.columns.untouched]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that are published."""
+        return tables_of(self.spec.release.form, self.columns, self.profile.encodings)
 
     @property
     def row_hash(self) -> SparkColumn:
@@ -115,7 +124,7 @@ class Prepared:
         integers = {s.name: packing.as_integer(F.col(s.name), types[s.name]) for s in slots}
         others = [F.col(name) for name in plain.columns if name not in integers]
         hashed = [
-            hashable(F.col(c.internal), c.data_type)
+            hashable(F.col(c.plain), c.data_type)
             for c in self.columns.untouched
             if not has_words(c.data_type)
         ]
@@ -125,7 +134,7 @@ class Prepared:
             plain,
             plain.select(*packing.words(slots, integers), *others),
             slots,
-            tuple(c.internal for c in self.columns.untouched),
+            tuple(c.plain for c in self.columns.untouched),
         )
 
     def about(self, attributes: Sequence[SensitiveAttribute]) -> Requirement:
@@ -159,6 +168,7 @@ class Prepared:
             row_hash=self.row_hash,
             persons=self.has_person,
             attributes=self.attributes,
+            by_nearness=self.spec.method.by_nearness,
         )
 
 
@@ -198,21 +208,7 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
             f"{where}: {looked.null_persons} rows name no person; "
             "say null_person: distinct to count each as a person of its own, or mend the source"
         )
-    taken: dict[str, str] = {}
-    clashes = []
-    encodings = {e.column: e for e in looked.encodings}
-    for column in columns.published:
-        encoding = encodings.get(column.internal)
-        for name in (column.name,) if encoding is None else form.names(encoding):
-            other = taken.setdefault(name.casefold(), column.name)
-            if other != column.name:
-                clashes.append(
-                    f"attributes.{column.name}: it is published as {name!r}, and so is {other!r} "
-                    "(names that differ in case alone are one to most readers); rename one at the "
-                    "source, or drop it by role: identifier"
-                )
-    if clashes:
-        raise SpecError(clashes)
+    _refuse_clashes(form, columns, looked.encodings)
     table = frame
     if person is not None:
         table = frame.withColumn(PERSON, _token(person)).drop(person.internal)
@@ -222,6 +218,30 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
         return prepared
     found = deviations(prepared.table, prepared.profile.encodings)
     return replace(prepared, deviation=found)
+
+
+def _refuse_clashes(form: PublicationForm, columns: Columns, encodings: Sequence[Encoding]) -> None:
+    """Raises an error where two columns of a table would have one name."""
+    by_column = {e.column: e for e in encodings}
+    taken: dict[str, str] = {}
+    clashes = []
+    for column in columns.published:
+        encoding = by_column.get(column.internal)
+        for name in (column.name,) if encoding is None else form.names(encoding):
+            other = taken.setdefault(name.casefold(), column.name)
+            if other != column.name:
+                clashes.append(
+                    f"attributes.{column.name}: it is published as {name!r}, and so is {other!r} "
+                    "(names that differ in case alone are one to most readers); rename one at the "
+                    "source, or drop it by role: identifier"
+                )
+            elif form.exact and name.casefold() in {GROUP, COUNT}:
+                clashes.append(
+                    f"attributes.{column.name}: {form.name} has a column {name.casefold()!r} of "
+                    "its own; rename yours at the source, or drop it by role: identifier"
+                )
+    if clashes:
+        raise SpecError(clashes)
 
 
 def _refuse_impossible_casts(df: DataFrame, columns: Columns) -> None:

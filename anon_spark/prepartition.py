@@ -84,6 +84,7 @@ def prepartition(
     row_hash: SparkColumn,
     persons: bool,
     attributes: Sequence[SensitiveAttribute] = (),
+    by_nearness: bool = True,
 ) -> Prepartition:
     """Cuts a table into partitions.
 
@@ -97,13 +98,15 @@ def prepartition(
         persons: Whether it has a column `PERSON`, a token that is null where the person is missing;
             else every row is a person.
         attributes: The sensitive attributes that the requirement looks at.
+        by_nearness: Whether partitions hold rows that are near in the quasi-identifiers; else a
+            hash of the rows decides.
 
     Raises:
         RequirementError: The whole table cannot meet the requirement.
     """
     counts = Counter(packed, persons=persons)
     tree, held, share = PartitionTree(Leaf(0), 1), None, 0.0
-    if rows > partition_rows:
+    if rows > partition_rows and by_nearness:
         parts = -(-rows // partition_rows)
         wanted = min(max(parts * SAMPLE_ROWS_PER_PARTITION, FEWEST_SAMPLE_ROWS), MOST_SAMPLE_ROWS)
         names = [e.column for e in encodings] + [PERSON] * persons

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark.column_hierarchies import arrow_type, given_hierarchy, hierarchy_of_values
-from anon_spark.columns import NESTED, UNHASHABLE, Column, Columns, types_within
+from anon_spark.columns import NESTED, Column, Columns
+from anon_spark.digests import untouched_digests
 from anon_spark.encoding import Category, Encoding, Number, typed_values
 from anon_spark.errors import DataError, SpecError
 from anon_spark.packing import Range, as_integer, can_be_packed
@@ -39,7 +40,7 @@ class Profile:
         encodings: How each quasi-identifier becomes codes, in the order of the columns.
         row_bytes: Bytes that a row takes in memory, on average and about.
         most_row_bytes: Bytes of the longest row; None where nested columns hide how long it is.
-        digest: Digest of the untouched columns, see `digest`.
+        digest: Digests of the untouched columns, see `untouched_digests`.
         ranges: Ranges of the columns that are integers at heart, under internal names.
     """
 
@@ -50,69 +51,6 @@ class Profile:
     encodings: tuple[Encoding, ...]
     digest: tuple[int, ...]
     ranges: tuple[Range, ...]
-
-
-def digest(columns: Sequence[SparkColumn], name: str = "digest") -> list[SparkColumn]:
-    """Aggregates that tell tables with different rows apart, whatever the order of rows.
-
-    They are the row count and the sums of both halves of a row hash; by chance, two tables agree
-    about once in 2^64.
-
-    Args:
-        columns: What a row is.
-        name: How the names of the aggregates begin.
-    """
-    if not columns:
-        return [F.count(F.lit(1)).alias(f"{name}_rows")]
-    # Spark's hash passes over nulls: where they stand is told beside
-    missing = [
-        reduce(
-            SparkColumn.bitwiseOR,
-            [F.shiftleft(F.isnull(c).cast("long"), i) for i, c in enumerate(columns[at : at + 63])],
-        )
-        for at in range(0, len(columns), 63)
-    ]
-    row = F.xxhash64(*columns, *missing)
-    return [
-        F.count(F.lit(1)).alias(f"{name}_rows"),
-        F.coalesce(F.sum(row.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)).alias(f"{name}_low"),
-        F.coalesce(F.sum(F.shiftrightunsigned(row, 32)), F.lit(0)).alias(f"{name}_high"),
-    ]
-
-
-def row_digests(names: Sequence[str], untouched: Sequence[SparkColumn]) -> list[SparkColumn]:
-    """Digests of the untouched columns of rows, and of these beside the columns `names`."""
-    rows = [*map(F.col, names), *untouched]
-    return [*digest(untouched), *digest(rows, "content")]
-
-
-def hashable(value: SparkColumn, data_type: T.DataType) -> SparkColumn:
-    """A column that Spark can hash and that says the same: maps as entries, variants as JSON."""
-    if not any(isinstance(part, UNHASHABLE) for part in types_within(data_type)):
-        return value
-    if isinstance(data_type, T.MapType):
-        key, item = data_type.keyType, data_type.valueType
-        return F.transform(
-            F.map_entries(value),
-            lambda entry: F.struct(
-                hashable(entry["key"], key).alias("key"), hashable(entry["value"], item).alias("v")
-            ),
-        )
-    if isinstance(data_type, T.ArrayType):
-        element = data_type.elementType
-        return F.transform(value, lambda each: hashable(each, element))
-    if isinstance(data_type, T.StructType):
-        fields = [
-            hashable(value.getField(field.name), field.dataType).alias(f"f{i}")
-            for i, field in enumerate(data_type.fields)
-        ]
-        return F.when(value.isNotNull(), F.struct(*fields))
-    return F.to_json(value, {"timeZone": "UTC"})  # whatever the zone of the session
-
-
-def untouched_values(columns: Columns) -> list[SparkColumn]:
-    """The columns that are published as they are, for `digest`."""
-    return [hashable(F.col(c.internal), c.data_type) for c in columns.untouched]
 
 
 def profile(df: DataFrame, columns: Columns) -> Profile:
@@ -131,7 +69,7 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
         for column in columns.quasi_identifiers
         if not column.is_number
     }
-    aggregates = digest(untouched_values(columns))
+    aggregates = untouched_digests(columns)
     if columns.person is not None:
         aggregates.append(F.count_if(F.col(columns.person.internal).isNull()).alias("null_persons"))
     texts = [c for c in columns.all if isinstance(c.data_type, (T.StringType, T.BinaryType))]
@@ -218,15 +156,15 @@ def profile(df: DataFrame, columns: Columns) -> Profile:
     if problems:
         raise SpecError(problems)
     return Profile(
-        rows=value_of("digest_rows"),
+        rows=value_of("digest0_rows"),
         null_persons=value_of("null_persons") if columns.person is not None else 0,
         row_bytes=_WORD * len(columns.all)
-        + (value_of("text_bytes") / max(value_of("digest_rows"), 1) if texts else 0.0),
+        + (value_of("text_bytes") / max(value_of("digest0_rows"), 1) if texts else 0.0),
         most_row_bytes=None
         if any(isinstance(c.data_type, NESTED) for c in columns.all)
         else _WORD * len(columns.all) + (value_of("most_text_bytes") if texts else 0),
         encodings=tuple(encodings),
-        digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest_")),
+        digest=tuple(value_of(n) for n in found.column_names if n.startswith("digest")),
         ranges=tuple(
             Range(
                 column.internal,

@@ -9,8 +9,9 @@ from anon_spark.errors import DataError, SpecError
 from anon_spark.manifest import fingerprint
 from anon_spark.parquet_files import columns_of_files, foreign_files
 from anon_spark.privacy import PrivacyModel
+from anon_spark.publishing.anatomy import GROUP
 from anon_spark.spec import AttributeSpec
-from anon_spark.spec.choices import PRIVACY, chosen
+from anon_spark.spec.choices import FORM, PRIVACY, chosen
 from anon_spark.spec.hierarchies import KINDS
 
 
@@ -20,8 +21,9 @@ class Promise:
 
     Args:
         models: The privacy models.
-        quasi_identifiers: The columns that publish them.
-        columns: All columns of the data, in order.
+        tables: The columns of every table by its folder, in order; that of rows comes first.
+        class_names: The columns by which classes are told apart, in every table.
+        counted: The sensitive attribute of each table that counts values by class.
         rows: Published rows.
         rows_in: Rows of the source.
         suppressed: Rows that were left out.
@@ -36,8 +38,9 @@ class Promise:
     """
 
     models: tuple[PrivacyModel, ...]
-    quasi_identifiers: tuple[str, ...]
-    columns: tuple[str, ...]
+    tables: dict[str, tuple[str, ...]]
+    class_names: tuple[str, ...]
+    counted: dict[str, str]
     rows: int
     rows_in: int
     suppressed: int
@@ -52,8 +55,9 @@ class Promise:
 
     @property
     def untouched(self) -> list[str]:
-        """The columns that are published as they are."""
-        return [name for name in self.columns if name not in self.quasi_identifiers]
+        """The columns of the table of rows that are published as they are."""
+        columns = next(iter(self.tables.values()))
+        return [name for name in columns if name not in self.class_names]
 
     def contradictions(self) -> list[str]:
         """In what the manifest contradicts itself."""
@@ -99,10 +103,11 @@ def read_promise(folder: str) -> tuple[Promise, list[str], list[str]]:
         ) from None
     altered, unchecked = _altered(folder, text)
     broken = [*altered, *broken]
-    if columns_of_files(f"{folder}/data") - {promise.columns}:
-        broken.append("a file of the data has other columns than the manifest says")
-    if foreign_files(f"{folder}/data"):
-        broken.append("the data has files beside those that a release writes")
+    for table, columns in promise.tables.items():
+        if columns_of_files(f"{folder}/{table}") - {columns}:
+            broken.append(f"a file of {table} has other columns than the manifest says")
+        if foreign_files(f"{folder}/{table}"):
+            broken.append(f"{table} has files beside those that a release writes")
     return promise, broken, unchecked
 
 
@@ -112,12 +117,15 @@ def _promise(manifest: dict[str, Any]) -> Promise:
     attributes = {name: spec["attributes"].get(name, {}) for name in (c["name"] for c in columns)}
     sensitive = [c["name"] for c in columns if c["role"] == "sensitive"]
     told = {name: _hierarchy(attributes[name]) for name in sensitive}
+    exact = FORM.classes()[spec["release"]["form"]].exact
+    public = [
+        name for c in columns if c["role"] == "quasi_identifier" for name in c["published_as"]
+    ]
     return Promise(
         models=tuple(chosen(PRIVACY, entry) for entry in spec["privacy"]),
-        quasi_identifiers=tuple(
-            name for c in columns if c["role"] == "quasi_identifier" for name in c["published_as"]
-        ),
-        columns=tuple(name for c in columns for name in c["published_as"]),
+        tables={folder: tuple(names) for folder, names in manifest["tables"].items()},
+        class_names=(GROUP,) if exact else tuple(public),
+        counted={c["table"]: c["name"] for c in columns if exact and c["role"] == "sensitive"},
         rows=rows["published"],
         rows_in=rows["in"],
         suppressed=rows["suppressed"],

@@ -18,6 +18,7 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
@@ -43,6 +44,7 @@ from anon_spark.examination import (
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
+from anon_spark.published import Published, Table
 from anon_spark.routing import ROUTED
 from anon_spark.secret import Secret, find_secret
 from anon_spark.source_errors import reading
@@ -79,8 +81,16 @@ class Release:
 
     @property
     def data(self) -> DataFrame:
-        """The published rows."""
-        return self.spark.read.parquet(f"{self.path}/data")
+        """The published rows; of an anatomy, the quasi-identifier table."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def tables(self) -> dict[str, DataFrame]:
+        """All published tables by their folders."""
+        return {
+            folder: self.spark.read.parquet(f"{self.path}/{folder}")
+            for folder in self.manifest["tables"]
+        }
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -144,7 +154,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         by_rows = examine_published(prepared, published)
         by_staged, penalties = private.result()
         values = examine_values(prepared, published, staged, by_rows, by_staged)
-        others = (*examine_radius(prepared, staged), *examine_presence(prepared, published))
+        others = (*examine_radius(prepared, staged), *examine_presence(prepared, published.rows))
         proof = verification.prove(by_rows, by_staged, values, others)
         prove_every_model(prepared, proof)
         prove_rows(prepared, proof, suppressed_digest(prepared, staged))
@@ -155,7 +165,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             prepared.profile.encodings,
             rows_in=prepared.profile.rows,
             k=prepared.requirement.least_rows,
-            **examine_centers(prepared, staged, published),
+            **examine_centers(prepared, staged, published.rows),
         )
         metrics = {name: METRICS[name].finalize(summary) for name in spec.metrics}
         _write_figures(staging, metrics, summary)
@@ -205,6 +215,12 @@ def _group_partitions(
     job = LocalJob(
         router=router,
         fields=tuple(field.name for field in class_fields(prepared)),
+        once=tuple(f.name for f in class_fields(prepared) if isinstance(f.dataType, T.ArrayType))
+        if prepared.columns.exact
+        else (),
+        sensitive=tuple(c.plain for c in prepared.columns.sensitive)
+        if prepared.columns.exact
+        else (),
         requirement=prepared.requirement,
         method=prepared.spec.method,
         form=prepared.spec.release.form,
@@ -249,24 +265,32 @@ def _spared_batches(prepared: Prepared, cut: Prepartition) -> Iterator[None]:
         conf.set(_BATCH_BYTES, _SPARKS_LIMIT)
 
 
-def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> DataFrame:
-    """Writes the published table and reads it back, under internal names."""
+def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> Published:
+    """Writes the published tables and reads them back, under internal names."""
     form, encodings = prepared.spec.release.form, prepared.profile.encodings
-    untouched = [field.name for field in prepared.untouched]
-    fields = [*form.row_fields(encodings, prepared.types), *prepared.untouched]
-    rows = staged_classes.rows_of(staged, fields, untouched)
-    rows = rows.select(*form.published(encodings), *untouched)
-    by_column = {e.column: e for e in encodings}
-    internal: list[str] = []
-    public: list[str] = []
-    for column in prepared.columns.published:
-        encoding = by_column.get(column.internal)
-        internal += [column.internal] if encoding is None else form.internal_names(encoding)
-        public += [column.name] if encoding is None else form.names(encoding)
-    path = staging.path("data")
-    with _worker_errors():
-        rows.select(*internal).toDF(*public).write.parquet(path)
-    return prepared.table.sparkSession.read.parquet(path).toDF(*internal)
+    read: list[tuple[Table, DataFrame]] = []
+    for table in prepared.tables:
+        path = staging.path(table.folder)
+        with _worker_errors():
+            _content(prepared, staged, table).toDF(*table.public).write.parquet(path)
+        found = prepared.table.sparkSession.read.parquet(path).toDF(*table.internal)
+        read.append((table, found))
+    counts = {t.counted.plain: found for t, found in read if t.counted is not None}
+    return Published(read[0][1], tuple(form.class_names(encodings)), counts)
+
+
+def _content(prepared: Prepared, staged: DataFrame, table: Table) -> DataFrame:
+    """What is written of a table, under internal names."""
+    form, encodings = prepared.spec.release.form, prepared.profile.encodings
+    keys = form.row_fields(encodings, prepared.types)
+    if table.counted is None:
+        untouched = [f for f in prepared.untouched if f.name in table.internal]
+        names = [field.name for field in untouched]
+        rows = staged_classes.rows_of(staged, [*keys, *untouched], names)
+        return rows.select(*form.published(encodings), *names).select(*table.internal)
+    told = {field.name: field for field in class_fields(prepared)}
+    lists = (told[f"{table.counted.plain}_{part}"] for part in ("values", "counts"))
+    return staged_classes.counts_of(staged, keys, *lists)
 
 
 def _write_figures(staging: Staging, metrics: dict[str, Any], summary: Summary) -> None:

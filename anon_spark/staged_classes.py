@@ -7,12 +7,13 @@ rows is in several pieces. Spark keeps and moves such values as they are, where 
 columns apart and put them together again, value by value.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import arrow_stream
@@ -38,6 +39,7 @@ MOST_ROWS, MOST_BYTES = 65_536, 1 << 24
 def pieces(
     arrays: Sequence[pa.Array],
     names: Sequence[str],
+    once: Collection[str],
     starts: NDArray[np.int64],
     persons: pa.Array | None,
     evidence: pa.Table | None,
@@ -50,6 +52,7 @@ def pieces(
     Args:
         arrays: What the m classes have in common, each of length m.
         names: Names of these columns.
+        once: Those of them that are null where a piece continues a class.
         starts: Where each class starts among the places, and n, shape (m + 1,).
         persons: Where they alone are counted, pseudonyms of the persons of every class.
         evidence: What else has to be proved of the rows in their order and is not published:
@@ -66,7 +69,11 @@ def pieces(
     begins = starts[of_class] + within * most
     ends = np.append(begins[1:], n)
     if len(of_class) > len(count):
-        arrays = [array.take(pa.array(of_class)) for array in arrays]
+        every, first = pa.array(of_class), pa.array(of_class, mask=within > 0)
+        arrays = [
+            array.take(first if name in once else every)
+            for name, array in zip(names, arrays, strict=True)
+        ]
         if persons is not None:
             persons = persons.take(pa.array(of_class, mask=within > 0))
     sizes = pa.array(ends - begins, pa.int32())
@@ -215,6 +222,30 @@ def rows_of(
                 ).to_batches()
 
     return staged.select("classes", "rows").mapInArrow(read, T.StructType(list(wanted)))
+
+
+def counts_of(
+    staged: DataFrame, keys: Sequence[T.StructField], values: T.StructField, counts: T.StructField
+) -> DataFrame:
+    """How often classes have which values.
+
+    Args:
+        staged: The staging table.
+        keys: Fields of a class.
+        values: The field of its values, a list.
+        counts: The field of their counts, a list.
+
+    Returns:
+        The keys, `value` and `count`: a row for each value of a class.
+    """
+    told = classes_of(staged, [*keys, values, counts], persons=False)
+    pairs = F.explode(
+        F.arrays_zip(F.col(values.name).alias("value"), F.col(counts.name).alias("count"))
+    )
+    names = [field.name for field in keys]
+    return told.select(*names, pairs.alias("pair")).select(
+        *names, F.col("pair.value").alias("value"), F.col("pair.count").alias("count")
+    )
 
 
 def suppressed_of(staged: DataFrame, untouched: Sequence[T.StructField]) -> DataFrame:

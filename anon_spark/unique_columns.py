@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from anon_spark.digests import hashable
 from anon_spark.errors import SpecError
-from anon_spark.profiling import hashable
 
 EXACT_ROWS = 250_000
 """Rows up to which shares are counted rather than estimated."""

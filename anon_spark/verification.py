@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from anon_spark import class_levels
+from anon_spark.digests import digest, hashable
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import (
     ClassCounts,
@@ -279,6 +281,37 @@ def examine_rows(
 def with_content(proof: Proof) -> Proof:
     """What was found where the last three sums are the digest of whole rows."""
     return replace(proof, sums=proof.sums[:-3], content=proof.sums[-3:])
+
+
+def examine_counts(counts: DataFrame, names: Sequence[str], kind: T.DataType) -> Proof:
+    """What a table of counts proves of classes and of the values of its column.
+
+    Args:
+        counts: `names`, `value` and `count`.
+        names: The columns that tell classes.
+        kind: The type of the values.
+    """
+    value = hashable(F.col("value"), kind)
+    sums = [
+        *digest([value], times=F.col("count")),
+        *digest([*map(F.col, names), value, F.col("count")], "content"),
+    ]
+    classes = counts.groupBy(*names).agg(F.sum("count").alias("rows"), *sums)
+    return with_content(examine(classes, names, [], persons=False))
+
+
+def beside(proof: Proof, counts: Proof) -> Proof:
+    """What a table of rows and a table of counts prove together.
+
+    Raises:
+        RequirementError: Their classes or the sizes of these differ.
+    """
+    if (proof.rows, proof.classes, proof.seal) != (counts.rows, counts.classes, counts.seal):
+        raise RequirementError(
+            "the proof failed: the tables of rows and of sensitive values have other groups, or "
+            "groups of other sizes; nothing was published"
+        )
+    return replace(proof, sums=proof.sums + counts.sums, content=proof.content + counts.content)
 
 
 def examine_persons(evidence: DataFrame, names: Sequence[str], requirement: Requirement) -> Proof:

@@ -19,7 +19,7 @@ from anon_spark.errors import DataError, IneligiblePartition
 from anon_spark.grouping import LocalAlgorithm
 from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing import PublicationForm
-from anon_spark.publishing.classes import arrange, distinct
+from anon_spark.publishing.classes import arrange, distinct, shuffled
 from anon_spark.routing import PERSON, PRESENT, Router
 from anon_spark.row_order import MISSING, mix_into, ranks, row_keys, sort_by
 from anon_spark.secret import Secret
@@ -34,6 +34,8 @@ class LocalJob:
     Args:
         router: Reads the rows of a partition.
         fields: Names of what the publication form stages of a class.
+        once: Those of them that a class tells once, however many pieces it is in.
+        sensitive: The sensitive columns.
         requirement: What every class has to satisfy.
         method: The local algorithm.
         form: The publication form.
@@ -47,6 +49,8 @@ class LocalJob:
 
     router: Router
     fields: tuple[str, ...]
+    once: tuple[str, ...]
+    sensitive: tuple[str, ...]
     requirement: Requirement
     method: LocalAlgorithm
     form: PublicationForm
@@ -120,6 +124,8 @@ class LocalJob:
             if person is not None and tokens is not None:
                 person, tokens = person[~left_out], tokens[~left_out]
         classes = arrange(labels, codes)
+        if self.form.exact:
+            classes = shuffled(classes, self.secret.generator(f"row order {partition}"))
         codes, order = np.take(codes, classes.order, axis=0), order[classes.order]
         listed, evidence, rows = None, {}, pa.array(order)
         if person is not None and tokens is not None:
@@ -135,7 +141,11 @@ class LocalJob:
                 )
         for name in self.router.private:
             evidence[name] = table[name].take(rows)
-        arrays: list[pa.Array] = []
+        arrays = self.form.stage_classes(
+            classes,
+            self._numbers(partition, classes.count),
+            table.select(list(self.sensitive)).take(rows),
+        )
         for axis, encoding in enumerate(encodings):
             column = table[encoding.column].take(rows).combine_chunks()
             arrays += self.form.stage(encoding, column, classes, codes, axis)
@@ -149,6 +159,7 @@ class LocalJob:
         yield from staged_classes.pieces(
             arrays,
             self.fields,
+            self.once,
             starts,
             listed,
             pa.table(evidence) if evidence else None,
@@ -159,6 +170,13 @@ class LocalJob:
 
     def _key(self, purpose: str) -> int:
         return int.from_bytes(self.secret.key(purpose)[:8])
+
+    def _numbers(self, partition: int, count: int) -> NDArray[np.int64]:
+        """Numbers of the classes of a partition, shape (count,), in which no order is left."""
+        # a bijection, so that no two classes of a release have the same
+        keys = np.full(count, self._key("groups"), np.uint64)
+        mix_into(keys, np.arange(count, dtype=np.uint64) | np.uint64(partition << 32))
+        return keys.view(np.int64)
 
     def _pseudonyms(
         self, tokens: NDArray[np.uint64], missing: NDArray[np.bool_], partition: int

@@ -125,7 +125,7 @@ def test_an_edited_interval_makes_a_class_too_small(spark, copy):
 def test_swapped_columns_are_not_those_of_the_manifest(spark, copy):
     edit_data(copy, lambda t: t.select(list(reversed(t.column_names))))
     audit = anon_spark.verify(str(copy), spark)
-    assert audit.problems == ("the columns of the data are not those of the manifest",)
+    assert audit.problems == ("the columns of data are not those of the manifest",)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_columns_that_spark_does_not_see_are_found(copy, spark):
     def with_ssn(table: pa.Table) -> pa.Table:
         return table.append_column("ssn", pa.array([f"{i:09}" for i in range(len(table))]))
 
-    told = "a file of the data has other columns than the manifest says"
+    told = "a file of data has other columns than the manifest says"
     assert with_note(lambda table: table) == []
     assert with_note(with_ssn) == [told]
     assert told in with_note(lambda table: table.drop_columns(["ssn", "disease"]))

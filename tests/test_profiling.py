@@ -10,10 +10,11 @@ from spec_examples import minimal
 
 from anon_spark import profiling
 from anon_spark.columns import resolve
+from anon_spark.digests import digest
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import SpecError
 from anon_spark.hierarchy import UNKNOWN
-from anon_spark.profiling import Profile, digest, profile
+from anon_spark.profiling import Profile, profile
 from anon_spark.spec import ReleaseSpec
 
 pytestmark = pytest.mark.spark

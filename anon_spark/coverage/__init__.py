@@ -14,6 +14,7 @@ from anon_spark.column_hierarchies import given_hierarchy
 from anon_spark.columns import Column
 from anon_spark.coverage.attribute import Attribute
 from anon_spark.coverage.categories import TextLabel, TreeLabel, Values
+from anon_spark.coverage.exact import Exact
 from anon_spark.coverage.numbers import Bounds, DateLabel, IntervalLabel, NumberLabel
 from anon_spark.errors import DataError, SpecError
 from anon_spark.hierarchy import Hierarchy
@@ -26,6 +27,8 @@ def attribute_of(
     place: int,
     published: Mapping[str, T.DataType],
     fingerprint: str | None,
+    *,
+    exact: bool = False,
 ) -> Attribute:
     """How a published quasi-identifier is understood.
 
@@ -34,12 +37,15 @@ def attribute_of(
         place: Its number.
         published: The columns that publish it, with their types.
         fingerprint: What the manifest says of its hierarchy; None for a number.
+        exact: Whether it is published as it is.
 
     Raises:
         SpecError: The hierarchy is not that of the release.
         DataError: The release publishes it in a way that is not known.
     """
     names, spec = list(published), column.attribute.hierarchy
+    if exact:
+        return Exact(column, place, names)
     if fingerprint is None:
         if len(names) in (2, 3):
             return Bounds(column, place, names)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
-from anon_spark.privacy import Requirement
+from anon_spark.privacy import PrivacyModel, Requirement
 
 
 class LocalAlgorithm(ABC):
@@ -30,6 +30,16 @@ class LocalAlgorithm(ABC):
     def standardizes(self) -> bool:
         """Whether it asks for `Block.deviation`."""
         return False
+
+    @property
+    def by_nearness(self) -> bool:
+        """Whether it gains from partitions of rows that are near in the quasi-identifiers."""
+        return True
+
+    @property
+    def implies(self) -> tuple[PrivacyModel, ...]:
+        """What its classes promise by their making, which is then asked for and proved."""
+        return ()
 
     @abstractmethod
     def group(

@@ -72,7 +72,17 @@ class AlphaKAnonymity(PrivacyModel):
         most = int(whole.count[self._protected(whole)].max(initial=0))
         return (
             f"the commonest protected value covers {most / max(whole.units, 1):.0%} of the "
-            f"{whole.units:,} {unit}"
+            f"{whole.units:,} {unit} ({most:,})"
+        )
+
+    def follows_from(self, other: PrivacyModel) -> bool:
+        """Whether another model protects as many values, and as much."""
+        return (
+            isinstance(other, AlphaKAnonymity)
+            and other.values in {None, self.values}
+            and other.attribute in {None, self.attribute}
+            and other.alpha <= self.alpha
+            and other.least_rows >= self.k
         )
 
     def thinned(self, share: float) -> "AlphaKAnonymity":

@@ -187,6 +187,10 @@ class PrivacyModel(ABC):
         most = whole.count.max(initial=0) / max(whole.units, 1)
         return f"the commonest value covers {most:.0%} of the {whole.units:,} {unit}"
 
+    def follows_from(self, other: "PrivacyModel") -> bool:
+        """Whether every class that satisfies another model satisfies this one; false if unsure."""
+        return self == other
+
     def thinned(self, share: float) -> "PrivacyModel":
         """The model for a sample that holds a share of the rows: sizes that it asks, scaled."""
         del share

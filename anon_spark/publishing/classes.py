@@ -1,6 +1,6 @@
 """Labelled rows of one partition, arranged so that every equivalence class is a slice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,16 @@ def arrange(labels: NDArray[np.int32], codes: NDArray[np.float64]) -> Classes:
     rank[by_bounds] = np.arange(m)
     order, starts = count_sort(rank[labels], m)
     return Classes(order, starts, low[by_bounds], high[by_bounds])
+
+
+def shuffled(classes: Classes, rng: np.random.Generator) -> Classes:
+    """The same classes, their rows in an order that is drawn.
+
+    An order by the content of rows would show which of them are equal in columns that are not
+    published beside them.
+    """
+    drawn = np.lexsort((rng.permutation(len(classes.order)), classes.label))
+    return replace(classes, order=classes.order[drawn])
 
 
 @kernel

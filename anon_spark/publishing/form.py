@@ -29,6 +29,8 @@ class PublicationForm(ABC):
     """Whether what is published of a class covers the values of all its rows."""
     has_centers: ClassVar[bool] = False
     """Whether it publishes one value in place of many, whose squared error can be measured."""
+    exact: ClassVar[bool] = False
+    """Whether quasi-identifiers are published as they are, and sensitive values in other tables."""
 
     @abstractmethod
     def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
@@ -41,6 +43,35 @@ class PublicationForm(ABC):
     def internal_names(self, encoding: Encoding) -> tuple[str, ...]:
         """Names inside the job of the columns that publish a quasi-identifier."""
         return tuple(f"{encoding.column}{suffix}" for suffix in self.suffixes(encoding))
+
+    def class_names(self, encodings: Sequence[Encoding]) -> list[str]:
+        """Internal names of the columns by which readers tell the classes apart."""
+        return [name for encoding in encodings for name in self.internal_names(encoding)]
+
+    def class_fields(self, sensitive: Sequence[T.StructField]) -> list[T.StructField]:
+        """Columns of the staging table that are about a class as a whole.
+
+        Args:
+            sensitive: The sensitive columns.
+        """
+        del sensitive
+        return []
+
+    def stage_classes(
+        self, classes: Classes, numbers: NDArray[np.int64], sensitive: pa.Table
+    ) -> list[pa.Array]:
+        """What is staged of m classes as a whole.
+
+        Args:
+            classes: The classes.
+            numbers: A number for each class, that no other class of the release has, shape (m,).
+            sensitive: The sensitive columns at every place, n rows.
+
+        Returns:
+            One array of length m for each of `class_fields`.
+        """
+        del classes, numbers, sensitive
+        return []
 
     @abstractmethod
     def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:

@@ -4,7 +4,7 @@ import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -27,6 +27,7 @@ from anon_spark.spec.parts import (
 )
 from anon_spark.spec.problems import Location, Part, mistake
 from anon_spark.spec.rules import (
+    form_rules,
     method_rules,
     metric_rules,
     path_rules,
@@ -108,7 +109,7 @@ class ReleaseSpec(Part):
         other_columns: What becomes of columns that are not named: refused, dropped or published
             as they are.
         privacy: The privacy models that every equivalence class must satisfy, each an instance or
-            a mapping `{model: NAME, **parameters}`.
+            a mapping `{model: NAME, **parameters}`; what a method implies is added.
         method: The algorithm that forms the classes: an instance or `{name: NAME, **parameters}`.
         sensitive_as_quasi_identifier: Whether each sensitive attribute is checked in every part of
             a class that agrees in the others, by which an attacker may know them.
@@ -162,12 +163,21 @@ class ReleaseSpec(Part):
         None, repr=False, description="a whole number of 0 or more"
     )
 
+    @model_validator(mode="after")
+    def _imply(self) -> Self:
+        """Asks for what the method promises, too."""
+        for model in self.method.implies:
+            if not any(model.follows_from(other) for other in self.privacy):
+                object.__setattr__(self, "privacy", (*self.privacy, model))
+        return self
+
     @classmethod
     def _rules(cls, given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         yield from privacy_rules(given)
         yield from role_rules(given)
         yield from split_rules(given)
         yield from population_rules(given)
+        yield from form_rules(given)
         yield from method_rules(given)
         yield from metric_rules(given)
         yield from path_rules(given)

@@ -206,6 +206,50 @@ def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             )
 
 
+def form_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+    """What a form that publishes exact quasi-identifiers cannot do."""
+    form, attributes = _form(given), given.get("attributes")
+    if form is None or not form.exact or not isinstance(attributes, Mapping):
+        return
+    roles = [a if isinstance(a, str) else entry(a, "role") for a in attributes.values()]
+    if "sensitive" not in roles:
+        yield (
+            ("release", "form"),
+            (
+                f"{form.name} puts sensitive values into tables of their own, and no column has "
+                "that role; give it to what must not be inferred of a person"
+            ),
+        )
+    if given.get("sensitive_as_quasi_identifier") is True:
+        yield (
+            ("sensitive_as_quasi_identifier",),
+            (
+                f"{form.name} publishes each sensitive column apart, so that nobody can look at "
+                "them together; leave it false"
+            ),
+        )
+    if entry(given.get("suppression"), "limit"):
+        yield (
+            ("suppression", "limit"),
+            f"{form.name} generalizes nothing, so that no row is worth leaving out; remove it",
+        )
+    for i, model in enumerate(sequence(given.get("privacy")) or ()):
+        if entry(model, "radius") is not None:
+            yield (
+                ("privacy", i, "radius"),
+                f"{form.name} publishes no box that could be too wide; ask for k_anonymity instead",
+            )
+        for t, template in enumerate(sequence(entry(model, "templates")) or ()):
+            if sequence(entry(template, "quasi_identifiers")):
+                yield (
+                    ("privacy", i, "templates", t, "quasi_identifiers"),
+                    (
+                        f"{form.name} publishes groups that hold many of them, and nothing is "
+                        "proved of people with equal ones; remove it"
+                    ),
+                )
+
+
 def method_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """What a method looks at beside quasi-identifiers is in the release."""
     attributes = given.get("attributes")

@@ -200,7 +200,7 @@ def test_missing_values_beside_numbers(method, special, missing):
 )
 def test_extreme_numbers(method, values, k):
     labels = check(method, make_block([values]), Requirement((KAnonymity(k),)))
-    if k == 1:
+    if k == 1 and not method.implies:
         # a class of one value each: no two different numbers are taken for one another
         assert len(set(labels.tolist())) >= len(set(values))
         assert all(len({values[i] for i in members}) == 1 for members in classes_of(labels))
@@ -213,7 +213,8 @@ def test_no_range_to_compare_with(method):
     block = make_block([[1.0, 1.0, 2.0, 2.0]])
     flat = Block(block.qi, block.weight, np.zeros(1), block.hierarchies, block.sensitive)
     labels = check(method, flat, Requirement((KAnonymity(2),)))
-    assert by_value(flat, labels) == by_value(flat, np.array([0, 0, 1, 1]))
+    if not method.implies:
+        assert by_value(flat, labels) == by_value(flat, np.array([0, 0, 1, 1]))
 
 
 @every_method

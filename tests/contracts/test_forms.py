@@ -4,6 +4,7 @@ The checks read the staged columns by their types: bounds and whether the value 
 of the hierarchy, or a list of values. Where a form publishes centers, they lie within.
 """
 
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -27,7 +28,8 @@ from anon_spark.hierarchy_files import from_tree
 from anon_spark.publishing import FORMS
 from anon_spark.publishing.classes import Classes, arrange
 
-FORM_VARIANTS = [form for kind in FORMS.values() for form in variants(kind)]
+FORM_VARIANTS = [form for kind in FORMS.values() if not kind.exact for form in variants(kind)]
+EXACT = [form for kind in FORMS.values() if kind.exact for form in variants(kind)]
 every_form = pytest.mark.parametrize("form", FORM_VARIANTS, ids=repr)
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 some = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -261,6 +263,40 @@ def test_the_fields_of_rows_are_enough_to_publish_them(spark, form, nulls):
     fields = form.row_fields(encodings, [kind.spark, T.StringType()])
     published = spark.createDataFrame([], T.StructType(fields)).select(*form.published(encodings))
     assert published.columns == [name for e in encodings for name in form.internal_names(e)]
+
+
+@pytest.mark.parametrize("form", EXACT, ids=repr)
+def test_exact_forms_stage_nothing_of_quasi_identifiers(form):
+    encodings = [number([1, 2], pa.int32())[0], category(from_tree(["a", "b"]))]
+    types = [T.IntegerType(), T.StringType()]
+    for encoding, kind in zip(encodings, types, strict=True):
+        assert form.staged_fields(encoding, kind) == []
+        assert form.names(encoding) == (encoding.name,)
+    keys = form.row_fields(encodings, types)
+    assert form.class_names(encodings) == [field.name for field in keys]
+    assert form.class_fields([]) == keys
+
+
+@pytest.mark.parametrize("form", EXACT, ids=repr)
+@some
+@given(data=st.data())
+def test_exact_forms_count_the_values_of_every_class(form, data):
+    values = data.draw(st.lists(st.one_of(st.none(), st.integers(-2, 2)), min_size=1, max_size=12))
+    labels = data.draw(labels_of(len(values)))
+    classes = arrange(labels, np.zeros((len(values), 1)))
+    numbers = np.arange(classes.count) * 7
+    column = pa.chunked_array([pa.array(values, pa.int32()).take(pa.array(classes.order))])
+    field = T.StructField("s", T.IntegerType())
+    arrays = form.stage_classes(classes, numbers, pa.table({"s": column}))
+    fields = form.class_fields([field])
+    assert len(arrays) == len(fields)
+    told = pa.table(arrays, names=[f.name for f in fields]).to_pylist()
+    assert [row["group_id"] for row in told] == numbers.tolist()
+    for label, row in enumerate(told):
+        here = members(classes, label, values)
+        assert dict(zip(row["s_values"], row["s_counts"], strict=True)) == Counter(here)
+        # in the order of values, which does not tell the order of rows
+        assert row["s_values"] == sorted(set(here), key=lambda v: (v is None, v or 0))
 
 
 @pytest.mark.parametrize("name", FORMS)

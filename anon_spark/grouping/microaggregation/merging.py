@@ -44,7 +44,7 @@ def merged(
         size = np.bincount(labels)
         person = None if block.person is None else block.person[order]
         rows, scratch = arranged(person, block.sensitive[order], predicates)
-        bad = _violating(predicates, rows, np.append(0, np.cumsum(size)), scratch)
+        bad = violating(predicates, rows, np.append(0, np.cumsum(size)), scratch)
         if not bad.any():
             break
         mean = np.column_stack([np.bincount(labels, column) / size for column in points.T])
@@ -55,7 +55,7 @@ def merged(
 
 
 @kernel
-def _violating(
+def violating(
     predicates: Predicates, rows: Rows, start: np.ndarray, scratch: Scratch
 ) -> np.ndarray:  # pragma: no cover - compiled
     """Which of the m classes do not satisfy the requirement, shape (m,)."""

@@ -1,0 +1,119 @@
+"""The tables of a release: which there are, what is in them, and how they are read as one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anon_spark.columns import Column, Columns
+from anon_spark.encoding import Encoding
+from anon_spark.publishing import PublicationForm
+from anon_spark.publishing.anatomy import COUNT, GROUP
+
+ROWS = "data"
+"""The folder of the table that has every row, where there is no other."""
+
+QIT, ST = "qit", "st"
+"""Folders of a quasi-identifier table and of a sensitive table."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a release.
+
+    Args:
+        folder: Its folder inside the release.
+        internal: Its columns inside the job.
+        public: Their names in the files.
+        counted: The sensitive column whose values it counts by group; None for a table of rows.
+    """
+
+    folder: str
+    internal: tuple[str, ...]
+    public: tuple[str, ...]
+    counted: Column | None = None
+
+
+def tables_of(
+    form: PublicationForm, columns: Columns, encodings: Sequence[Encoding]
+) -> tuple[Table, ...]:
+    """The tables in which a form publishes a table; that of rows comes first."""
+    if not form.exact:
+        pairs = list(_published(form, columns, encodings))
+        return (Table(ROWS, tuple(i for i, _ in pairs), tuple(p for _, p in pairs)),)
+    beside = [c for c in columns.published if c.role != "sensitive"]
+    internal, public = [c.plain for c in beside], [c.name for c in beside]
+    tables = [Table(QIT, (GROUP, *internal), (GROUP, *public))]
+    several = len(columns.sensitive) > 1
+    for i, column in enumerate(columns.sensitive, start=1):
+        folder = f"{ST}_{i}" if several else ST
+        tables.append(Table(folder, (GROUP, "value", "count"), (GROUP, column.name, COUNT), column))
+    return tuple(tables)
+
+
+def _published(
+    form: PublicationForm, columns: Columns, encodings: Sequence[Encoding]
+) -> Iterator[tuple[str, str]]:
+    by_column = {e.column: e for e in encodings}
+    for column in columns.published:
+        encoding = by_column.get(column.internal)
+        if encoding is None:
+            yield column.internal, column.name
+        else:
+            yield from zip(form.internal_names(encoding), form.names(encoding), strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The tables of a release as they are read back, under names inside the job.
+
+    Args:
+        rows: The table of rows.
+        names: Its columns by which readers tell the classes apart.
+        counts: Where sensitive values are in tables of their own, by the column inside the job:
+            the classes' `names`, `value` and `count`.
+    """
+
+    rows: DataFrame
+    names: tuple[str, ...]
+    counts: Mapping[str, DataFrame]
+
+    def type_of(self, column: str) -> T.DataType:
+        """The type of a column."""
+        if column in self.counts:
+            return self.counts[column].schema["value"].dataType
+        return self.rows.schema[column].dataType
+
+    def with_values(self, column: str) -> DataFrame:
+        """A table in which every row has its value of a sensitive column, and none of others."""
+        if column not in self.counts:
+            return self.rows
+        repeated = F.explode(F.array_repeat("value", F.col("count").cast("int")))
+        return self.counts[column].select(repeated.alias(column))
+
+    def values(self, hashes: Mapping[str, SparkColumn]) -> DataFrame:
+        """How many rows of every class have which value: `attribute`, `value` and `count`.
+
+        Args:
+            hashes: For the sensitive columns, what a value is told by, over the column; their
+                places are the attributes.
+        """
+        if not self.counts:
+            keys = F.array(*hashes.values())
+            each = self.rows.select(*self.names, F.posexplode(keys).alias("attribute", "value"))
+            return each.groupBy(*self.names, "attribute", "value").agg(
+                F.count(F.lit(1)).alias("count")
+            )
+        found = None
+        for place, (column, key) in enumerate(hashes.items()):
+            renamed = self.counts[column].withColumnRenamed("value", column)
+            told = renamed.select(
+                *self.names, F.lit(place).alias("attribute"), key.alias("value"), "count"
+            )
+            found = told if found is None else found.unionAll(told)
+        assert found is not None
+        # a value that is told twice counts as one
+        return found.groupBy(*self.names, "attribute", "value").agg(F.sum("count").alias("count"))
