@@ -234,7 +234,15 @@ def _manifest(folder: str) -> _Known:
             },
             {folder: tuple(names) for folder, names in manifest["tables"].items()},
             FORM.classes()[form].exact,
-            max((m["k"] for m in spec["privacy"] if m["model"] in _SIZE_MODELS), default=None),
+            # who is in an anatomy, and in which row, is not hidden
+            max(
+                (
+                    m["k"]
+                    for m in spec["privacy"]
+                    if m["model"] in _SIZE_MODELS and not FORM.classes()[form].exact
+                ),
+                default=None,
+            ),
         )
     except (ValueError, KeyError, TypeError, AttributeError, ParseException):
         raise DataError(f"the manifest of {folder} is damaged; restore it") from None

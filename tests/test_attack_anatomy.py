@@ -54,6 +54,7 @@ def test_an_adversary_learns_of_groups_only(spark, tmp_path, known):
     expected = [len(by_value[tuple(row[i] for i in places)]) for row in [*rows, *strangers]]
     reached = [count for count in expected if count]
     assert found.persons == len(rows) + 2
+    assert found.k is None
     assert found.not_found == expected.count(0) >= 1
     assert found.candidates.least == min(reached)
     assert found.candidates.most == max(reached)
