@@ -1,6 +1,7 @@
 """Local algorithms: one file each, registered here."""
 
 from anon_spark.grouping.algorithm import LocalAlgorithm
+from anon_spark.grouping.hm_pfsom import HmPfsom
 from anon_spark.grouping.lattice_sweep import LatticeSweep
 from anon_spark.grouping.mdav import Mdav
 from anon_spark.grouping.mondrian import Mondrian
@@ -10,6 +11,7 @@ from anon_spark.grouping.v_mdav import VMdav
 
 __all__ = [
     "METHODS",
+    "HmPfsom",
     "LatticeSweep",
     "LocalAlgorithm",
     "Mdav",
@@ -21,5 +23,5 @@ __all__ = [
 
 METHODS = {
     method.name: method
-    for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal, TClosenessFirst)
+    for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal, TClosenessFirst, HmPfsom)
 }
