@@ -26,7 +26,8 @@ class Lda:
         target: The column of the class label. Each of its values is a label, and a missing one.
         scale: How far rows are drawn apart, 1 or more, and 1 is no projection at all. Along every
             discriminant the rows of one label are taken to vary as much as along an attribute of
-            mean weight, and are stretched `scale` times.
+            mean weight, and are stretched `scale` times. Of 1, 2, 3, 4 and 6 the default gave the
+            best models on rows of Adult that were set aside, for classes of 50 to 200 rows.
 
     Raises:
         ValueError: The scale is below 1 or not finite.
