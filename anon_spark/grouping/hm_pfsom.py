@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.course import Microaggregation
 from anon_spark.grouping.microaggregation.euclidean import squared_error
-from anon_spark.grouping.microaggregation.macrocells import affordable_levels, in_macrocells
+from anon_spark.grouping.microaggregation.macrocells import affordable_classes
 from anon_spark.grouping.microaggregation.merging import merged
 from anon_spark.grouping.microaggregation.possibilistic import similar_blocks
 from anon_spark.privacy import Requirement
@@ -57,8 +57,7 @@ class HmPfsom(Microaggregation):
         requirement: Requirement,
         rng: np.random.Generator,
     ) -> NDArray[np.int32]:
-        """The classes of one block after the other; nothing is left to chance."""
-        del rng
+        """The classes of one block after the other."""
         n = len(points)
         k = max(requirement.least_rows, 1)
         blocks = self.blocks
@@ -68,20 +67,24 @@ class HmPfsom(Microaggregation):
         order = np.argsort(labels, kind="stable")
         classes = 0
         for rows in np.split(order, np.cumsum(np.bincount(labels))[:-1]):
-            parts = _least_loss(points[rows], block.take(rows), requirement, k)
+            parts = _least_loss(points[rows], block.take(rows), requirement, k, rng)
             labels[rows] = parts + classes
             classes += int(parts.max(initial=-1)) + 1
         return labels
 
 
 def _least_loss(
-    points: NDArray[np.float64], block: Block, requirement: Requirement, k: int
+    points: NDArray[np.float64],
+    block: Block,
+    requirement: Requirement,
+    k: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """The classes of a block that satisfy the requirement, of the size that loses least."""
-    n, p = points.shape
+    n = len(points)
     best, least, worse, size = np.zeros(n, np.int32), np.inf, 0, k
     while worse < _PATIENCE and (size == k or 2 * size <= n):
-        labels = in_macrocells(points, size, affordable_levels(n, p, size))
+        labels = affordable_classes(points, size, rng)
         together = merged(points, labels, block, requirement)
         loss = squared_error(points, together)
         best, least, worse = (together, loss, 0) if loss < least else (best, least, worse + 1)
