@@ -10,6 +10,7 @@ from anon_spark.grouping.lattice_sweep import LatticeSweep
 from anon_spark.grouping.mdav import Mdav
 from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.grouping.near_optimal import NearOptimal
+from anon_spark.grouping.top_down import TopDown
 from anon_spark.grouping.v_mdav import VMdav
 from anon_spark.privacy import Requirement
 
@@ -25,4 +26,6 @@ class LocalAlgorithm(Protocol):
         """Class labels 0..m-1 of the n rows, shape (n,); independent of the order of the rows."""
 
 
-METHODS = {method.name: method for method in (Mondrian, LatticeSweep, Mdav, VMdav, NearOptimal)}
+METHODS = {
+    method.name: method for method in (Mondrian, LatticeSweep, TopDown, Mdav, VMdav, NearOptimal)
+}
