@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
+from anon_spark.grouping.bottom_up import BottomUp
 from anon_spark.grouping.lattice_sweep import LatticeSweep
 from anon_spark.grouping.mdav import Mdav
 from anon_spark.grouping.mondrian import Mondrian
@@ -27,5 +28,6 @@ class LocalAlgorithm(Protocol):
 
 
 METHODS = {
-    method.name: method for method in (Mondrian, LatticeSweep, TopDown, Mdav, VMdav, NearOptimal)
+    method.name: method
+    for method in (Mondrian, LatticeSweep, TopDown, BottomUp, Mdav, VMdav, NearOptimal)
 }

@@ -12,12 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.block import Block
-from anon_spark.cutting import start
-from anon_spark.grouping.dividing.seeds import by_hash
-from anon_spark.grouping.dividing.sides import Asked, Division
-from anon_spark.grouping.dividing.splitting import divide_by_cuts, divide_by_seeds
+from anon_spark.grouping.dividing.splitting import divide_classes
 from anon_spark.grouping.refinement import refined
-from anon_spark.grouping.saving.candidates import start_saving
 from anon_spark.privacy import Requirement
 
 
@@ -60,33 +56,5 @@ class TopDown:
         if block.qi.size == 0:
             return labels
         order = block.order_by_value()
-        ordered = block.take(order)
-        axes = ordered.axes()
-        predicates = requirement.compiled()
-        cutting = start(ordered, axes, predicates)
-        if self.cut == "seeds":
-            by_value = by_hash(ordered.qi).astype(np.uint64)
-            cutting = cutting._replace(lists=by_value.reshape(1, -1))
-        n, d = block.qi.shape
-        division = Division(
-            axes=axes,
-            code=np.ascontiguousarray(ordered.qi, np.float64),
-            low=np.empty((2, d)),
-            high=np.empty((2, d)),
-            wide=np.empty((2, d)),
-            side=np.zeros(n, np.uint8),
-            best=np.zeros(n, np.uint8),
-            other=np.empty(n, np.int64),
-            cost=np.empty(n),
-        )
-        least = max(requirement.least_rows, 1)
-        plain = requirement.sizes_only and block.person is None
-        asked = Asked(cutting, predicates, least, plain)
-        stack = np.empty((n // least + 2, 2), np.int64)
-        if self.cut == "seeds":
-            divide_by_seeds(division, asked, labels, stack)
-        else:
-            cuts = start_saving(ordered, axes)
-            divide_by_cuts(division, asked, cuts, self.cut == "widest", labels, stack)
-        labels[order] = labels.copy()
+        labels[order] = divide_classes(block.take(order), labels, requirement, self.cut)
         return refined(block, labels, requirement) if self.refine else labels

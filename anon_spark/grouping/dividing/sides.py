@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.attribute_lists import row_of
-from anon_spark.block import Axes
+from anon_spark.block import Axes, Block
 from anon_spark.cuts import width
 from anon_spark.cutting import Cutting
 from anon_spark.kernel_cache import kernel, lean_kernel
@@ -34,6 +34,22 @@ class Asked(NamedTuple):
     predicates: Predicates
     least: int  # fewest rows of a class
     plain: bool  # whether that is all
+
+
+def division_of(block: Block) -> Division:
+    """The rows of a block, and working memory."""
+    n, d = block.qi.shape
+    return Division(
+        axes=block.axes(),
+        code=np.ascontiguousarray(block.qi, np.float64),
+        low=np.empty((2, d)),
+        high=np.empty((2, d)),
+        wide=np.empty((2, d)),
+        side=np.zeros(n, np.uint8),
+        best=np.zeros(n, np.uint8),
+        other=np.empty(n, np.int64),
+        cost=np.empty(n),
+    )
 
 
 @lean_kernel

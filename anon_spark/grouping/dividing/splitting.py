@@ -1,15 +1,20 @@
 """How a group is divided in two, and its parts in turn: by seeds, or by cuts."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import NDArray
 
 from anon_spark.attribute_lists import row_of, set_label, split_by_side
+from anon_spark.block import Block
 from anon_spark.cuts import width
-from anon_spark.cutting import Cutting
+from anon_spark.cutting import Cutting, start
 from anon_spark.grouping.dividing.repair import repair
-from anon_spark.grouping.dividing.seeds import find_seeds, grow_sides
-from anon_spark.grouping.dividing.sides import Asked, Division, undivided
-from anon_spark.grouping.saving.candidates import Saving, find_cuts
+from anon_spark.grouping.dividing.seeds import by_hash, find_seeds, grow_sides
+from anon_spark.grouping.dividing.sides import Asked, Division, division_of, undivided
+from anon_spark.grouping.saving.candidates import Saving, find_cuts, start_saving
 from anon_spark.kernel_cache import kernel, lean_kernel
+from anon_spark.privacy import Requirement
 
 MOST_TRIED = 16
 """Cuts of a group that are repaired and compared, those first that save most as they are."""
@@ -17,6 +22,54 @@ MOST_LOOKS = 40
 """How often every row may be looked at, on average, before divisions have to be more even."""
 EVEN = 4
 """A side has to have one row in so many then."""
+
+
+def divide_classes(
+    ordered: Block,
+    labels: NDArray[np.int32],
+    requirement: Requirement,
+    cut: Literal["seeds", "widest", "saving"],
+) -> NDArray[np.int32]:
+    """Divides classes in two, and the parts in turn, as long as the penalty falls.
+
+    Args:
+        ordered: n rows in the order of their values.
+        labels: Classes 0..m-1 that satisfy the requirement, shape (n,).
+        requirement: What every class has to satisfy.
+        cut: What divides a class.
+
+    Returns:
+        Labels 0..m'-1, shape (n,).
+    """
+    least = max(requirement.least_rows, 1)
+    sizes = np.bincount(labels)
+    large = np.flatnonzero(sizes[labels] >= 2 * least)
+    if len(large) == 0:
+        return labels
+    some = ordered if len(large) == len(labels) else ordered.take(large)
+    axes = some.axes()
+    predicates = requirement.compiled()
+    cutting = start(some, axes, predicates)
+    if cut == "seeds":
+        by_value = by_hash(some.qi).astype(np.uint64)
+        cutting = cutting._replace(lists=by_value.reshape(1, -1))
+    for entries in cutting.lists:
+        by_class = np.argsort(labels[large][entries.astype(np.uint32)], kind="stable")
+        entries[:] = entries[by_class]
+    plain = requirement.sizes_only and some.person is None
+    asked = Asked(cutting, predicates, least, plain)
+    ends = np.cumsum(sizes[sizes >= 2 * least])
+    stack = np.empty((len(large) // least + 2, 2), np.int64)
+    stack[: len(ends), 0], stack[: len(ends), 1] = ends - np.diff(ends, prepend=0), ends
+    parts = np.empty(len(large), np.int32)
+    if cut == "seeds":
+        divide_by_seeds(division_of(some), asked, parts, stack, len(ends))
+    else:
+        cuts = start_saving(some, axes)
+        divide_by_cuts(division_of(some), asked, cuts, cut == "widest", parts, stack, len(ends))
+    labels = labels.copy()
+    labels[large] = parts + np.int32(len(sizes))
+    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
 @lean_kernel
@@ -53,16 +106,15 @@ def _part(
 
 @kernel
 def divide_by_seeds(
-    v: Division, asked: Asked, labels: np.ndarray, stack: np.ndarray
+    v: Division, asked: Asked, labels: np.ndarray, stack: np.ndarray, top: int
 ) -> None:  # pragma: no cover - compiled
-    """Divides all rows, and the parts in turn, by seeds; writes their labels.
+    """Divides groups, and the parts in turn, by seeds; writes the labels of their rows.
 
-    Of the two ways in which sides may grow the one is taken that saves more.
+    The first `top` of the stack are the slices of the list where the groups are. Of the two ways in
+    which sides may grow the one is taken that saves more.
     """
     n = len(labels)
     label, looks = 0, 0
-    stack[0, 0], stack[0, 1] = 0, n
-    top = 1
     while top > 0:
         top -= 1
         lo, hi = stack[top, 0], stack[top, 1]
@@ -135,13 +187,20 @@ def _best_cut(
 
 @kernel
 def divide_by_cuts(
-    v: Division, asked: Asked, cuts: Saving, widest: bool, labels: np.ndarray, stack: np.ndarray
+    v: Division,
+    asked: Asked,
+    cuts: Saving,
+    widest: bool,
+    labels: np.ndarray,
+    stack: np.ndarray,
+    top: int,
 ) -> None:  # pragma: no cover - compiled
-    """Divides all rows, and the parts in turn, by cuts; writes their labels."""
+    """Divides groups, and the parts in turn, by cuts; writes the labels of their rows.
+
+    The first `top` of the stack are the slices of the lists where the groups are.
+    """
     n = len(labels)
     label, looks = 0, 0
-    stack[0, 0], stack[0, 1] = 0, n
-    top = 1
     while top > 0:
         top -= 1
         lo, hi = stack[top, 0], stack[top, 1]
