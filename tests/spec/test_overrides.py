@@ -6,7 +6,7 @@ import pytest
 from spec_examples import PATIENTS, write
 
 from anon_spark.errors import SpecError
-from anon_spark.grouping import Mondrian
+from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.privacy import KAnonymity
 from anon_spark.spec import (
     AttributeSpec,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from spec_examples import PATIENTS, minimal, with_attribute, with_hierarchy, write
 
 from anon_spark.errors import SpecError
-from anon_spark.grouping import Mondrian
+from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.privacy import KAnonymity
 from anon_spark.publishing import Generalized
 from anon_spark.spec import (

@@ -103,7 +103,7 @@ def test_to_dict_shows_the_defaults() -> None:
         },
         "other_columns": "refuse",
         "privacy": [{"model": "k_anonymity", "k": 2}],
-        "method": {"name": "mondrian", "relaxed": False, "refine": False},
+        "method": {"name": "mondrian", "relaxed": False, "cut": "widest", "refine": False},
         "sensitive_as_quasi_identifier": False,
         "suppression": {"limit": 0.0},
         "release": {
