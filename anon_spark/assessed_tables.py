@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from anon_spark import storage
 from anon_spark.columns import CATEGORIES, NUMBERS, UNHASHABLE, Column, types_within
 from anon_spark.errors import DataError, SpecError
+from anon_spark.published import tables_told
 from anon_spark.publishing.anatomy import COUNT, GROUP
 from anon_spark.sources import lossless_types, read
 from anon_spark.spec import AttributeSpec
@@ -122,7 +123,7 @@ def _suffix(path: str) -> str:
 def _release(spark: SparkSession, folder: str) -> AssessedTable:
     try:
         manifest = json.loads(storage.read_text(folder, "manifest.json"))
-        columns, tables = manifest["columns"], list(manifest["tables"])
+        columns, tables = manifest["columns"], list(tables_told(manifest))
         exact = FORM.classes()[manifest["spec"]["release"]["form"]].exact
         names = {
             role: tuple(n for c in columns if c["role"] == role for n in c["published_as"])

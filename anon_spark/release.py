@@ -44,7 +44,7 @@ from anon_spark.examination import (
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
-from anon_spark.published import Published, Table
+from anon_spark.published import Published, Table, tables_told
 from anon_spark.routing import ROUTED
 from anon_spark.secret import Secret, find_secret
 from anon_spark.source_errors import reading
@@ -89,7 +89,7 @@ class Release:
         """All published tables by their folders."""
         return {
             folder: self.spark.read.parquet(f"{self.path}/{folder}")
-            for folder in self.manifest["tables"]
+            for folder in tables_told(self.manifest)
         }
 
     @property

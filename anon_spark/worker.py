@@ -34,8 +34,6 @@ class LocalJob:
     Args:
         router: Reads the rows of a partition.
         fields: Names of what the publication form stages of a class.
-        once: Those of them that a class tells once, however many pieces it is in.
-        sensitive: The sensitive columns.
         requirement: What every class has to satisfy.
         method: The local algorithm.
         form: The publication form.
@@ -45,12 +43,12 @@ class LocalJob:
         suppression: Which share of the rows may be left out.
         deviation: As in `Block`, where the method asks for it.
         target: The column of the class label that the method looks at, if it does.
+        once: Those of `fields` that a class tells once, however many pieces it is in.
+        sensitive: The sensitive columns, where the form stages them by class.
     """
 
     router: Router
     fields: tuple[str, ...]
-    once: tuple[str, ...]
-    sensitive: tuple[str, ...]
     requirement: Requirement
     method: LocalAlgorithm
     form: PublicationForm
@@ -60,6 +58,8 @@ class LocalJob:
     suppression: float = 0.0
     deviation: NDArray[np.float64] | None = None
     target: str | None = None
+    once: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The staged rows of the partitions that a task holds; it gets them as bundles of rows."""
@@ -159,13 +159,13 @@ class LocalJob:
         yield from staged_classes.pieces(
             arrays,
             self.fields,
-            self.once,
             starts,
             listed,
             pa.table(evidence) if evidence else None,
             table.select(list(self.router.untouched)),
             order,
             suppressed,
+            self.once,
         )
 
     def _key(self, purpose: str) -> int:
