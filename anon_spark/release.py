@@ -34,6 +34,7 @@ from anon_spark.examination import (
     examine_centers,
     examine_presence,
     examine_published,
+    examine_queries,
     examine_radius,
     examine_staged,
     examine_values,
@@ -51,7 +52,6 @@ from anon_spark.source_errors import reading
 from anon_spark.sources import source_name
 from anon_spark.spec import ReleaseSpec
 from anon_spark.storage import Staging, Target
-from anon_spark.utility import METRICS
 from anon_spark.utility.summary import Summary, summarize
 from anon_spark.worker import LocalJob
 
@@ -166,8 +166,9 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             rows_in=prepared.profile.rows,
             k=prepared.requirement.least_rows,
             **examine_centers(prepared, staged, published.rows),
+            **examine_queries(prepared, published),
         )
-        metrics = {name: METRICS[name].finalize(summary) for name in spec.metrics}
+        metrics = {metric.name: metric.finalize(summary) for metric in spec.metrics}
         _write_figures(staging, metrics, summary)
         nonce = secrets.token_bytes(32)
         manifest = public_manifest(

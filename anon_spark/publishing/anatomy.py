@@ -18,6 +18,7 @@ from pyspark.sql import types as T
 from anon_spark.encoding import Encoding, ranks_of_values
 from anon_spark.publishing.classes import Classes
 from anon_spark.publishing.form import PublicationForm
+from anon_spark.publishing.spans import Spans
 
 GROUP = "group_id"
 """The column that links the quasi-identifier table with the sensitive tables."""
@@ -39,6 +40,7 @@ class Anatomy(PublicationForm):
     name: ClassVar[str] = "anatomy"
     covers: ClassVar[bool] = False
     exact: ClassVar[bool] = True
+    estimated_by: ClassVar[str] = "groups"
 
     def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
         """Quasi-identifiers keep their names."""
@@ -107,6 +109,11 @@ class Anatomy(PublicationForm):
         """No quasi-identifier loses anything."""
         del encoding, leaf_penalty
         return np.zeros(read.num_rows)
+
+    def spans(self, encoding: Encoding, read: pa.RecordBatch) -> Spans:
+        """The value itself."""
+        codes = encoding.codes(read[encoding.column])
+        return Spans(codes, codes)
 
     def describe(self, *, number: bool) -> str:
         """In a few words, as what a quasi-identifier is published."""
