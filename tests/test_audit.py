@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
+from release_examples import release
 
 import anon_spark
 from anon_spark.errors import DataError, RequirementError, SpecError
@@ -340,7 +341,9 @@ def test_an_altered_manifest_is_found(sound, spark, tmp_path):
 
 
 def test_a_release_of_an_earlier_version_has_one_table(spark, tmp_path):
-    made = release(spark.createDataFrame([(1,), (1,)], "x int"), tmp_path / "r", {"x": QI})
+    made = release(
+        spark.createDataFrame([(1,), (1,)], "x int"), tmp_path / "r", {"x": "quasi_identifier"}
+    )
     file = Path(made.path) / "manifest.json"
     manifest = json.loads(file.read_text())
     assert manifest.pop("tables") == {"data": ["x_lo", "x_hi"]}
