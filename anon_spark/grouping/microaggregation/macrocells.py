@@ -8,6 +8,7 @@ from anon_spark.grouping.microaggregation.fixed_size import fixed_size
 
 _AFFORDABLE = 4e9  # coordinates in all distances, which take a few seconds
 _MOST_LEVELS = 4
+_FLAT = 2  # coordinates, up to which a tree makes plain MDAV near-linear: a million points a second
 _EFFORT = 3.0  # of the search that makes good what cells lose
 
 
@@ -30,6 +31,8 @@ def cell_sizes(n: int, k: int, levels: int) -> tuple[int, ...]:
 
 def affordable_levels(n: int, p: int, k: int) -> int:
     """The least number of levels that takes a few seconds, for n points of p coordinates."""
+    if p <= _FLAT:
+        return 0
     for levels in range(_MOST_LEVELS):
         if 0.75 * (levels + 1) * n * p * (n / k) ** (1 / (levels + 1)) <= _AFFORDABLE:
             return levels
