@@ -28,6 +28,14 @@ class Spans:
     last: NDArray[np.float64]
     starts: NDArray[np.int64] | None = None
 
+    def rows(self, start: int, stop: int) -> "Spans":
+        """The spans of some rows."""
+        if self.starts is None:
+            return Spans(self.first[start:stop], self.last[start:stop])
+        starts = self.starts[start : stop + 1]
+        part = slice(starts[0], starts[-1])
+        return Spans(self.first[part], self.last[part], starts - starts[0])
+
 
 def spans_of_numbers(encoding: Number, low: pa.Array, high: pa.Array, missing: pa.Array) -> Spans:
     """The spans of bounds, or of centers that are both bounds.

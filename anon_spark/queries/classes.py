@@ -17,8 +17,8 @@ from anon_spark.queries.workload import Workload
 if TYPE_CHECKING:
     from anon_spark.queries.estimators import Readable
 
-ROWS = 2048
-"""Rows that are looked at together."""
+ROWS = 64
+"""Rows that are looked at together: what is found of them stays near the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +32,21 @@ class _Estimates:
         blocks = list(self.workload.blocks)
         found = [np.zeros(block.count) for block in blocks]
         for batch in batches:
-            for start in range(0, batch.num_rows, ROWS):
-                rows = batch.slice(start, ROWS)
-                places = self.workload.values(rows[KEY].to_numpy())
-                count = rows["count"].to_numpy().astype(np.float64)
-                spans = {
-                    j: self.form.spans(self.workload.encodings[j], rows)
-                    for j in self.workload.ranged
-                }
-                for b, block in enumerate(blocks):
-                    weight = count[:, None] * block.sets[places]
+            if not batch.num_rows:
+                continue
+            places = self.workload.values(batch[KEY].to_numpy())
+            count = batch["count"].to_numpy().astype(np.float64)
+            spans = {
+                j: self.form.spans(self.workload.encodings[j], batch) for j in self.workload.ranged
+            }
+            for b, block in enumerate(blocks):
+                for start in range(0, batch.num_rows, ROWS):
+                    stop = min(start + ROWS, batch.num_rows)
+                    weight = count[start:stop, None] * block.sets[places[start:stop]]
                     for j, told in spans.items():
-                        of = block.used[j]
+                        of, step = block.used[j], self.workload.encodings[j].step
                         low, high = block.low[j, of], block.high[j, of]
-                        weight[:, of] *= shares(told, low, high, self.workload.encodings[j].step)
+                        weight[:, of] *= shares(told.rows(start, stop), low, high, step)
                     found[b] += weight.sum(axis=0)
         yield partial(np.concatenate(found))
 

@@ -12,11 +12,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anon_spark.queries.exact import KEY, PARTIAL, codes_of, partial
-from anon_spark.queries.predicates import ROWS, Predicates
+from anon_spark.queries.predicates import Predicates
 from anon_spark.queries.workload import Workload
 
 if TYPE_CHECKING:
     from anon_spark.queries.estimators import Readable
+
+ROWS = 128
+"""Rows, and values of groups, that are looked at together: so they stay near the processor."""
 
 _VALUES = "values"
 
@@ -36,43 +39,42 @@ class _Estimates:
         predicates = [Predicates(block) for block in blocks]
         found = [np.zeros(block.count) for block in blocks]
         for batch in batches:
-            for start in range(0, batch.num_rows, ROWS):
-                rows = batch.slice(start, ROWS)
-                _, first, group = np.unique(
-                    rows[self.group].to_numpy(), return_index=True, return_inverse=True
-                )
-                order = np.argsort(group, kind="stable")
-                begins = np.searchsorted(group[order], np.arange(len(first)))
-                codes = codes_of(self.workload, rows)[:, order]
-                told = rows[_VALUES].take(pa.array(first))
-                of_group, place, count = self._values(told)
+            if not batch.num_rows:
+                continue
+            _, first, group = np.unique(
+                batch[self.group].to_numpy(), return_index=True, return_inverse=True
+            )
+            order = np.argsort(group, kind="stable")
+            codes = codes_of(self.workload, batch)[:, order]
+            begins = np.append(np.searchsorted(group[order], np.arange(len(first))), len(group))
+            starts, place, count = self._values(batch[_VALUES].take(pa.array(first)))
+            for lo, hi in _runs(begins + starts):
+                rows, values = slice(begins[lo], begins[hi]), slice(starts[lo], starts[hi])
+                by_group = begins[lo:hi] - begins[lo], starts[lo:hi] - starts[lo]
+                size = np.add.reduceat(count[values], by_group[1])[:, None]
                 for b, (block, each) in enumerate(zip(blocks, predicates, strict=True)):
-                    inside = each.unpacked(each.rows(codes))
-                    within = np.add.reduceat(inside, begins, axis=0, dtype=np.uint16)
-                    share = _shares(of_group, place, count, block.sets)
-                    found[b] += (within * share).sum(axis=0)
+                    inside = each.unpacked(each.rows(codes[:, rows]))
+                    within = np.add.reduceat(inside, by_group[0], axis=0, dtype=np.float64)
+                    told = count[values, None] * block.sets[place[values]]
+                    within *= np.add.reduceat(told, by_group[1], axis=0) / size
+                    found[b] += within.sum(axis=0)
         yield partial(np.concatenate(found))
 
     def _values(
         self, told: pa.Array
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Where the values of each group start, their places, and how many rows have them."""
+        """Where the values of each group start, and how many there are; their places and rows."""
         sizes = pc.list_value_length(told).to_numpy()
         values = pc.list_flatten(told)
         keys, counts = (pc.struct_field(values, name).to_numpy() for name in (KEY, "count"))
-        starts = (np.cumsum(sizes) - sizes).astype(np.int64)
+        starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
         return starts, self.workload.values(keys), counts.astype(np.float64)
 
 
-def _shares(
-    starts: NDArray[np.int64],
-    place: NDArray[np.int64],
-    count: NDArray[np.float64],
-    sets: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """The share of the rows of each group whose value is in the set of each query."""
-    inside = np.add.reduceat(count[:, None] * sets[place], starts, axis=0)
-    return np.asarray(inside / np.add.reduceat(count, starts)[:, None])
+def _runs(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Runs of groups that take about `ROWS` rows and values, or a single one that takes more."""
+    cuts = np.append(0, np.flatnonzero(np.diff(starts[:-1] // ROWS)) + 1)
+    return zip(cuts.tolist(), [*cuts[1:].tolist(), len(starts) - 1], strict=True)
 
 
 def estimated(release: "Readable", workload: Workload) -> DataFrame:

@@ -16,20 +16,18 @@ def shares(spans: Spans, low: Floats, high: Floats, step: float) -> Floats:
         step: The distance of neighbouring codes: with 1, 21 to 30 are ten values; with 0 a span is
             as long as its ends are apart.
     """
-    # many rows tell the same
-    ends, place = np.unique(np.stack([spans.first, spans.last]), axis=1, return_inverse=True)
-    each = _of_spans(ends[0][:, None], ends[1][:, None], low, high, step)[place.reshape(-1)]
+    each = np.empty((len(spans.first), len(low)))
+    single = spans.first == spans.last
+    first, last = spans.first[single, None], spans.last[~single, None]
+    each[single] = (low <= first) & (first <= high)
+    first = spans.first[~single, None]
+    overlap = np.minimum(last, high)
+    overlap -= np.maximum(first, low)
+    overlap += step
+    overlap /= last - first + step
+    each[~single] = np.clip(overlap, 0.0, 1.0, out=overlap)
     if spans.starts is None:
         return each
     return np.asarray(
         np.add.reduceat(each, spans.starts[:-1], axis=0) / np.diff(spans.starts)[:, None]
     )
-
-
-def _of_spans(first: Floats, last: Floats, low: Floats, high: Floats, step: float) -> Floats:
-    """The same of spans, shape (m, 1) and (q,)."""
-    single = first == last
-    known = np.where(single, 0.0, first), np.where(single, 1.0, last)
-    overlap = np.minimum(known[1], high) - np.maximum(known[0], low) + step
-    spread = np.clip(overlap / (known[1] - known[0] + step), 0.0, 1.0)
-    return np.where(single, (low <= first) & (first <= high), spread)

@@ -328,3 +328,12 @@ def test_many_sensitive_values_are_told_apart_in_lots(spark):
     found = {row[0] for row in df.select(key).distinct().collect()}
     assert len(found) > MOST_KEYS / 2
     assert found <= set(keys.tolist())
+
+
+@pytest.mark.parametrize("form", ["generalized", "microaggregated"])
+def test_a_table_without_rows_answers_nothing(spark, tmp_path, form):
+    metrics = [{"query_error": {"queries": 100, "dimensions": 2}}]
+    df = spark.createDataFrame([], KINDS)
+    made = release(df, tmp_path / "r", ROLES, form={"form": form}, metrics=metrics)
+    found = made.metrics["query_error"]
+    assert (found["value"], found["answered"], found["dropped"]) == (None, 0, 100)

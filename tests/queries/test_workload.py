@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from anon_spark.errors import DataError
 from anon_spark.hierarchy_builders import flat_hierarchy
 from anon_spark.hierarchy_files import from_tree
+from anon_spark.queries.predicates import Predicates
 from anon_spark.queries.workload import BLOCK, draw
 
 TREE = from_tree({"*": {"North": ["Oslo", "Bergen"], "South": ["Roma", "Bari", "Lecce"]}})
@@ -102,3 +103,11 @@ def test_values_are_found_by_their_keys():
     assert found.values(np.array([23, 10, 10])).tolist() == [13, 0, 0]
     with pytest.raises(DataError, match="the source changed"):
         found.values(np.array([24]))
+
+
+def test_a_table_without_rows_has_queries_too():
+    nothing = number([], pa.int32(), "a")[0]
+    found = draw([nothing], np.empty(0, np.int64), **asked())
+    assert found.count == 500
+    assert found.values(np.empty(0, np.int64)).tolist() == []
+    assert Predicates(next(found.blocks)).count == 500
