@@ -1,4 +1,4 @@
-"""The command line: anon-spark demo | run | plan | verify | assess | attack | doctor.
+"""The command line: anon-spark demo, run, plan, verify, assess, attack, explain and doctor.
 
 Results go to stdout, progress and errors to stderr. What the commands need is imported when they
 run, so that help comes at once.
@@ -78,6 +78,7 @@ def _root(
       anon-spark verify out/adult              proves it again from its files
       anon-spark assess people.csv --quasi-identifiers age,zip   how anonymous any table is
       anon-spark attack out/adult --auxiliary voters.csv         whom it gives away
+      anon-spark explain                       the models, methods, forms and metrics of a spec
       anon-spark doctor                        what keeps it from running on this machine
 
     \b
@@ -409,6 +410,25 @@ def attack(
             return
         for part in account.attack_account(found):
             account.console().print(part)
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A model, method, form or metric.")
+    ] = None,
+) -> None:
+    """Tell what a spec can choose by name, and the parameters of each.
+
+    \b
+    Examples:
+      anon-spark explain
+      anon-spark explain mdav
+    """
+    with reported():
+        from anon_spark.spec.reference import reference
+
+        typer.echo(reference(name))
 
 
 @app.command()

@@ -1,6 +1,8 @@
 """The generalization hierarchies of the columns of a table: given whole, or made from values."""
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 from pyspark.sql import types as T
@@ -11,6 +13,9 @@ from anon_spark.encoding import typed_values
 from anon_spark.errors import SpecError
 from anon_spark.hierarchy import Hierarchy
 from anon_spark.spec import HierarchySpec
+from anon_spark.spec.wording import path_text
+
+_FEW = 2  # values, which may well be a code for yes and no
 
 
 def arrow_type(column: Column) -> pa.DataType:
@@ -88,3 +93,23 @@ def hierarchy_of_values(column: Column, values: Sequence[object]) -> Hierarchy:
         origin=spec.intervals.origin,
         levels=spec.intervals.levels,
     )
+
+
+def numbers_in_text(name: str, hierarchy: Hierarchy) -> str | None:
+    """What to say of a column of text whose values are all numbers, and that has no levels.
+
+    They are names then: near numbers are no nearer to each other than others, and have no mean.
+    """
+    values = [value for value in hierarchy.values if isinstance(value, str)]
+    if len(values) <= _FEW or (hierarchy.parent[1:] != 0).any() or not all(map(_is_number, values)):
+        return None
+    return (
+        f"{path_text(('attributes', name))}: its {len(values):,} values are numbers written as "
+        "text, and are grouped as names; if they are amounts, say type: int or double"
+    )
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(text))
+    return False

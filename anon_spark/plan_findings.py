@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anon_spark.block import NULL_CODE
+from anon_spark.column_hierarchies import numbers_in_text
 from anon_spark.columns import Columns
 from anon_spark.digests import untouched_values
 from anon_spark.encoding import Category, Encoding
@@ -46,6 +47,14 @@ def spec_findings(spec: ReleaseSpec) -> list[Finding]:
             Finding(
                 "privacy: classes of one are allowed, which tells who a row is about; add "
                 "{model: k_anonymity, k: 10}, or raise k"
+            )
+        )
+    names = {model.name for model in spec.privacy}
+    if spec.method.serves and not names.intersection(spec.method.serves):
+        found.append(
+            Finding(
+                f"method: {spec.method.name} is made for {' or '.join(spec.method.serves)}, which "
+                "privacy does not ask for; add it, or take another method"
             )
         )
     if spec.other_columns == "keep":
@@ -107,7 +116,12 @@ def column_findings(
                 f"{field}: missing in {nulls / sampled:.0%} of {where}; a class that mixes missing "
                 "with present values publishes it as suppressed: fill it at the source, or drop it"
             )
-        if _is_flat(encoding) and spec.release.form.describe(number=False) == "label":
+        as_text = isinstance(encoding, Category) and numbers_in_text(
+            encoding.name, encoding.hierarchy
+        )
+        if as_text:
+            found.append(as_text)
+        elif _is_flat(encoding) and spec.release.form.describe(number=False) == "label":
             found.append(
                 f"{field}: its {encoding.extent:.0f} values have no level between them and '*', so "
                 "a class with two of them publishes '*'; give a hierarchy with levels, or say "

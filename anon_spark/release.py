@@ -22,6 +22,8 @@ from pyspark.sql import types as T
 from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
+from anon_spark.column_hierarchies import numbers_in_text
+from anon_spark.encoding import Category
 from anon_spark.errors import (
     AnonSparkError,
     DataError,
@@ -144,6 +146,11 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
     ):
         say("looking through the table")
         prepared = prepare(df, spec)
+        for encoding in prepared.profile.encodings:
+            if isinstance(encoding, Category):
+                note = numbers_in_text(encoding.name, encoding.hierarchy)
+                if note:
+                    say(note)
         staged = _group(prepared, secret, staging, say)
         say(f"writing the release ({spec.release.form.name})")
         # what needs the staging table alone fills the cores that are idle meanwhile

@@ -98,8 +98,16 @@ def unit(df: DataFrame, encoding: Number, name: str | None = None) -> SparkColum
 
 
 def _plain(value: SparkColumn, kind: T.DataType) -> SparkColumn:
-    """A number, a day or an instant as a double."""
-    return (as_integer(value, kind) if can_be_packed(kind) else value).cast("double")
+    """A number, a day or an instant (microseconds) as a double."""
+    if isinstance(kind, T.TimestampType):
+        value = F.unix_micros(value)
+    elif isinstance(kind, T.TimestampNTZType):
+        # no cast to an instant: the hours of a day would depend on the time zone of the session
+        since = value - F.expr("timestamp_ntz'1970-01-01 00:00:00'")
+        value = since.cast("interval second").cast("decimal(24, 6)") * 1_000_000
+    elif can_be_packed(kind):
+        value = as_integer(value, kind)
+    return value.cast("double")
 
 
 def _plain_ends(encoding: Number) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from anon_spark.cli import app
 from anon_spark.datasets import adult
 
-COMMANDS = ("demo", "run", "plan", "verify", "doctor")
+COMMANDS = ("demo", "run", "plan", "verify", "explain", "doctor")
 SPEC = """
 source: {path: "PATH/people.csv", format: csv, options: {sep: ";", header: true}}
 attributes:
@@ -236,3 +236,9 @@ def test_the_demo_from_any_folder(tmp_path):
         assert told in done.stdout
     for name in (*adult.QUASI_IDENTIFIERS, adult.SENSITIVE):
         assert name in done.stdout
+
+
+def test_explain_needs_no_spark():
+    assert "privacy: [{model: k_anonymity" in call("explain", "k_anonymity").stdout
+    unknown = call("explain", "k-anonymity")
+    assert (unknown.exit_code, len(errors(unknown))) == (2, 1)

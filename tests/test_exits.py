@@ -1,6 +1,9 @@
 """How commands end."""
 
+import signal
+
 import pytest
+from pyspark.errors import PySparkException
 
 from anon_spark.errors import AnonSparkError, DataError, RequirementError, SpecError
 from anon_spark.exits import reported
@@ -42,6 +45,36 @@ def test_what_ctrl_c_makes_fail_on_the_way_out_is_no_error_of_its_own(capsys):
         follower.__context__ = KeyboardInterrupt()
         assert ended(follower) == 130
         assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_sigterm_is_ctrl_c_with_its_own_code(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    removed = []
+
+    def interrupted_work():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            removed.append("staging")
+
+    with pytest.raises(SystemExit) as exit_info, reported():
+        interrupted_work()
+    assert exit_info.value.code == 143
+    assert removed == ["staging"]
+    assert capsys.readouterr().err == "error: terminated\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_failure_of_spark_is_one_line_unless_its_traceback_is_wanted(capsys, monkeypatch):
+    failure = PySparkException("Python worker exited unexpectedly (crashed), row 4711")
+    assert ended(failure) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: a Python worker of Spark died")
+    assert "ANON_SPARK_TRACEBACK=1" in line
+    assert "4711" not in line
+    monkeypatch.setenv("ANON_SPARK_TRACEBACK", "1")
+    with pytest.raises(PySparkException), reported():
+        raise failure
 
 
 def test_all_else_passes_through(capsys):

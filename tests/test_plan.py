@@ -13,6 +13,7 @@ from anon_spark.datasets.adult import demo_spec, table_path
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.hierarchy_builders import flat_hierarchy
+from anon_spark.hierarchy_files import from_tree
 from anon_spark.plan import Plan, plan
 from anon_spark.plan_findings import (
     Finding,
@@ -89,6 +90,22 @@ def test_a_hierarchy_that_is_a_root_only():
     as_set = {"release": {"path": "out/x", "category": "set"}}
     assert texts(category(["a", "b", "c"]), [0, 1, 2, 0, 1, 2], **as_set) == []
     assert texts(category(["a", "b"]), [0, 1, 0, 1]) == []
+
+
+def test_numbers_that_are_text():
+    (text,) = texts(category(["7", "12", "-1.5"]), [0, 1, 2, 0, 1, 2])
+    assert text.startswith("attributes.zip: its 3 values are numbers written as text")
+    (text,) = texts(category(["7", "12", "x"]), [0, 1, 2, 0, 1, 2])
+    assert "numbers" not in text
+    assert texts(category(["0", "1"]), [0, 1, 0, 1]) == []
+    levels = {"any": {"low": ["1", "2"], "high": ["3", "4"]}}
+    assert texts(replace(category(["1", "2"]), hierarchy=from_tree(levels)), [0, 1, 2, 3]) == []
+
+
+def test_a_method_without_what_it_is_made_for():
+    one = spec(method={"name": "t_closeness_first"})
+    (text,) = (finding.text for finding in spec_findings(one))
+    assert text.startswith("method: t_closeness_first is made for t_closeness")
 
 
 def test_a_field_with_a_dot_is_quoted():

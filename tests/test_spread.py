@@ -1,10 +1,11 @@
 """How quasi-identifiers spread over a table, counted by Spark, against NumPy."""
 
 import math
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from column_examples import KINDS, category, number
 from pyspark.sql import functions as F
@@ -92,3 +93,26 @@ def test_correlations(spark):
     found = correlations(df, [a, b, constant], ["c0", "c1", "c2"])
     assert found[0] == pytest.approx(np.corrcoef([1, 2, 3], [1, 4, 9])[0, 1])
     assert found[1:] == [None, None]
+
+
+def test_deviations_of_instants(spark):
+    """Whatever the time zone of the session, which has no 02:30 on one of these days."""
+    moments = [
+        datetime(2020, 3, 8, 0, 30) + timedelta(hours=i * i, microseconds=i) for i in range(9)
+    ]
+    rows = [(moment, moment.replace(tzinfo=UTC)) for moment in moments]
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        df = spark.createDataFrame(rows, "c0 timestamp_ntz, c1 timestamp")
+        encodings = [
+            number(moments, pa.timestamp("us"), "c0")[0],
+            number([moment for _, moment in rows], pa.timestamp("us", "UTC"), "c1")[0],
+        ]
+        found = deviations(df, encodings)
+        (together,) = correlations(df, encodings, ["c0", "c1"])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    micros = np.array([(m - moments[0]) / timedelta(microseconds=1) for m in moments])
+    assert found == pytest.approx(micros.std(ddof=1), rel=1e-6)
+    assert together == pytest.approx(1.0)

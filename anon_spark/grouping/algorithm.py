@@ -17,6 +17,8 @@ class LocalAlgorithm(ABC):
     """
 
     name: ClassVar[str]
+    serves: ClassVar[tuple[str, ...]] = ()
+    """The privacy models that it is made for, where others serve better without one of them."""
 
     @property
     def reads(self) -> tuple[str, ...]:

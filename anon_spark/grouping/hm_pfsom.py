@@ -48,7 +48,7 @@ class HmPfsom(Microaggregation):
 
     def __post_init__(self) -> None:
         if self.blocks is not None and self.blocks < 1:
-            raise ValueError(f"blocks must be 1 or more, not {self.blocks}")
+            raise ValueError("blocks must be 1 or more")
 
     def classes(
         self,

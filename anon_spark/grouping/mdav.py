@@ -11,6 +11,9 @@ from anon_spark.grouping.microaggregation.course import Microaggregation
 from anon_spark.grouping.microaggregation.macrocells import affordable_classes
 from anon_spark.privacy import Requirement
 
+MOST_LEVELS = 64
+"""Of macrocells, each in two at least: no table has more rows."""
+
 
 @dataclass(frozen=True)
 class Mdav(Microaggregation):
@@ -27,7 +30,7 @@ class Mdav(Microaggregation):
     Beside these it has the options of all microaggregation, see `Microaggregation`.
 
     Raises:
-        ValueError: There are fewer than 0 levels.
+        ValueError: There are fewer than 0 levels, or more than `MOST_LEVELS`.
     """
 
     name: ClassVar[str] = "mdav"
@@ -36,8 +39,8 @@ class Mdav(Microaggregation):
     levels: int | None = None
 
     def __post_init__(self) -> None:
-        if self.levels is not None and self.levels < 0:
-            raise ValueError(f"levels must be 0 or more, not {self.levels}")
+        if self.levels is not None and not 0 <= self.levels <= MOST_LEVELS:
+            raise ValueError(f"levels must be 0 to {MOST_LEVELS}")
 
     def classes(
         self,

@@ -13,6 +13,9 @@ from anon_spark.grouping.microaggregation.macrocells import affordable_levels, i
 from anon_spark.grouping.microaggregation.variable_size import variable_size
 from anon_spark.privacy import Requirement
 
+MOST_EFFORT = 1_000
+"""Windows for every class; more find nothing."""
+
 
 @dataclass(frozen=True)
 class NearOptimal(Microaggregation):
@@ -26,7 +29,7 @@ class NearOptimal(Microaggregation):
     Beside these it has the options of all microaggregation, see `Microaggregation`.
 
     Raises:
-        ValueError: The effort is negative.
+        ValueError: The effort is negative, or above `MOST_EFFORT`.
     """
 
     name: ClassVar[str] = "near_optimal"
@@ -35,8 +38,8 @@ class NearOptimal(Microaggregation):
     effort: int = 20
 
     def __post_init__(self) -> None:
-        if self.effort < 0:
-            raise ValueError(f"effort must be 0 or more, not {self.effort}")
+        if not 0 <= self.effort <= MOST_EFFORT:
+            raise ValueError(f"effort must be 0 to {MOST_EFFORT:,}")
 
     def classes(
         self,

@@ -32,6 +32,7 @@ class TClosenessFirst(Microaggregation):
     """
 
     name: ClassVar[str] = "t_closeness_first"
+    serves: ClassVar[tuple[str, ...]] = ("t_closeness",)
 
     def classes(
         self,

@@ -33,7 +33,7 @@ class VMdav(Microaggregation):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.gamma) and self.gamma >= 0):
-            raise ValueError(f"gamma must be a number from 0 on, not {self.gamma}")
+            raise ValueError("gamma must be a number from 0 on")
 
     def classes(
         self,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from anon_spark.privacy.calling import Histogram, predicate
 from anon_spark.privacy.distribution import ClassCounts, Distribution
-from anon_spark.privacy.model import Compiled, Measure, PrivacyModel
+from anon_spark.privacy.model import Compiled, Measure, PrivacyModel, counted
 from anon_spark.privacy.predicates import DISTINCT
 
 
@@ -61,7 +61,7 @@ class DistinctLDiversity(PrivacyModel):
     def explain(self, whole: Distribution, unit: str) -> str:
         """How many values there are."""
         values = np.count_nonzero(whole.count)
-        return f"the table holds {values:,} distinct values among {whole.units:,} {unit}"
+        return f"the table holds {values:,} distinct values among {counted(whole.units, unit)}"
 
     def by_rows(self) -> "DistinctLDiversity":
         """The values of a class are the same however they are counted."""

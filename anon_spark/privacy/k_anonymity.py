@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy.distribution import ClassCounts, Distribution
-from anon_spark.privacy.model import Compiled, Measure, PrivacyModel
+from anon_spark.privacy.model import Compiled, Measure, PrivacyModel, counted
 from anon_spark.privacy.predicates import SIZE
 from anon_spark.privacy.rows import Rows, Scratch, count_persons
 
@@ -60,8 +60,8 @@ class KAnonymity(PrivacyModel):
     def explain(self, whole: Distribution, unit: str) -> str:
         """How large the table is."""
         if self.unit == "rows":
-            return f"the table holds {whole.rows:,} rows"
-        return f"the table holds {whole.units:,} {unit}"
+            return f"the table holds {counted(whole.rows, 'rows')}"
+        return f"the table holds {counted(whole.units, unit)}"
 
     def thinned(self, share: float) -> "KAnonymity":
         """A share of k."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anon_spark.privacy.distribution import ClassCounts, Distribution
-from anon_spark.privacy.model import Compiled, Measure, PrivacyModel
+from anon_spark.privacy.model import Compiled, Measure, PrivacyModel, counted
 from anon_spark.privacy.predicates import SIZE
 
 
@@ -69,7 +69,7 @@ class KGather(PrivacyModel):
 
     def explain(self, whole: Distribution, unit: str) -> str:
         """How large the table is."""
-        return f"the table holds {whole.units:,} {unit}"
+        return f"the table holds {counted(whole.units, unit)}"
 
     def thinned(self, share: float) -> "KGather":
         """A share of k; the radius of classes of a sample is not that of the table's."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from anon_spark.privacy.distribution import ClassCounts, Distribution
 from anon_spark.privacy.predicates import TOLERANCE
 
+_MOST_SHOWN = 10**40  # whole numbers are written out up to it
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -40,7 +42,10 @@ class Measure:
 
     def feasible(self, level: float) -> str:
         """What could be asked of a table whose own level is too low, or too high."""
-        asked = f"{self.name} = {self.required:.10g} is asked"
+        whole = isinstance(self.required, int) and abs(self.required) < _MOST_SHOWN
+        asked = (
+            f"{self.name} = {self.required if whole else format(self.required, '.10g')} is asked"
+        )
         beyond = level >= self.limit if self.strict else level > self.limit
         if not np.isfinite(level) or beyond:
             return f"{asked}, and no {self.name} is feasible"
@@ -56,6 +61,11 @@ class Measure:
         if not len(levels):
             return None
         return float(levels.min() if self.worst == "least" else levels.max())
+
+
+def counted(number: int, unit: str) -> str:
+    """So many rows or persons, as a message says it."""
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 class Compiled(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anon_spark.privacy.calling import Histogram, predicate
 from anon_spark.privacy.distribution import ClassCounts, Distribution
 from anon_spark.privacy.k_anonymity import KAnonymity
-from anon_spark.privacy.model import Compiled, Measure, PrivacyModel
+from anon_spark.privacy.model import Compiled, Measure, PrivacyModel, counted
 from anon_spark.privacy.predicates import PARTICIPATION, SIZE, TOLERANCE, at_most
 from anon_spark.privacy.sorting import sort
 
@@ -149,16 +149,24 @@ class PProbabilisticK(PrivacyModel):
 
     def _rates(self, whole: Distribution) -> NDArray[np.float64]:
         """The rate of every code, ascending, shape (v,)."""
-        told = len(whole.value) == whole.values and None not in whole.value
+        must = (
+            f"column {whole.name!r} must hold the probability that a row takes part, a number from "
+            "0 to 1 in every row"
+        )
+        if len(whole.value) != whole.values:
+            raise ValueError(f"{must}; its type has no such numbers: say type: double")
+        missing = sum(n for v, n in zip(whole.value, whole.count, strict=True) if v is None)
+        if missing:
+            raise ValueError(f"{must}; {counted(int(missing), 'rows')} have none: mend the source")
         try:
-            rates = np.array([float(str(value)) for value in whole.value if told])
+            rates = np.array([float(str(value)) for value in whole.value])
         except ValueError:
-            told = False
-        if not told or not all(0 <= rate <= 1 for rate in rates) or (np.diff(rates) < 0).any():
-            raise ValueError(
-                f"column {whole.name!r} must hold the probability that a row takes part: a number "
-                "from 0 to 1 in every row, none missing"
-            )
+            raise ValueError(f"{must}; it holds text: say type: double") from None
+        beyond = int(whole.count[~((rates >= 0) & (rates <= 1))].sum())
+        if beyond:
+            raise ValueError(f"{must}; {counted(beyond, 'rows')} have another: mend the source")
+        if (np.diff(rates) < 0).any():
+            raise ValueError(f"{must}; it holds text: say type: double")
         return rates
 
 

@@ -94,6 +94,17 @@ def _set_parameters(instance: Any) -> dict[str, Any]:
     return {key: to_jsonable_python(v) for key, v in values.items() if v is not None}
 
 
+def place_of(instance: Any, value: object) -> tuple[str, ...]:
+    """The names of the parameters that lead to one of a value; none if there is no such."""
+    for field in _fields(type(instance)):
+        found = getattr(instance, field.name)
+        if found == value:
+            return (field.name,)
+        if dataclasses.is_dataclass(found) and (place := place_of(found, value)):
+            return (field.name, *place)
+    return ()
+
+
 def named(registry: Registry, value: object) -> Any:
     """The instance that a name asks for, or a mapping of one name to parameters.
 
@@ -228,6 +239,16 @@ def _options(hint: Any) -> list[Any]:
 
 def _optional(hint: Any) -> bool:
     return type(None) in get_args(hint)
+
+
+def nested_in(hint: Any) -> list[Any]:
+    """The dataclasses that a parameter is, or is a list of."""
+    return [part for part in (_whole(hint), _part(hint)) if part is not None]
+
+
+def noun_of(hint: Any) -> str:
+    """What a parameter takes, in a few words."""
+    return _noun(hint)
 
 
 def _literals(hint: Any) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, named
+from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, named, place_of
 from anon_spark.spec.parts import ROLES
 from anon_spark.spec.problems import Location
 from anon_spark.spec.wording import nearest, shown
@@ -275,12 +275,13 @@ def method_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     for name in method.reads:
         column = attributes.get(name)
         role = column if isinstance(column, str) else entry(column, "role")
+        where = ("method", *place_of(method, name))
         if name not in attributes:
             near = nearest(name, map(str, attributes))
-            yield ("method",), f"{shown(name)} is not among the attributes; {near}"
+            yield where, f"{shown(name)} is not among the attributes; {near}"
         elif role in {"identifier", "person"}:
             yield (
-                ("method",),
+                where,
                 (
                     f"{shown(name)} has the role {role}; what a method looks at must be in the "
                     "release: give it the role sensitive or insensitive"

@@ -141,8 +141,10 @@ def sum_errors(
 def _error_of_one(encoding: Encoding, counts: NDArray[np.int64]) -> float:
     """The mean distance of the values of a category from the commonest of them."""
     assert encoding.hierarchy is not None
+    if not counts.any():
+        return 0.0
     hierarchy, leaves = encoding.hierarchy, np.arange(len(counts))
     mode = int(np.argmax(counts))
     together = hierarchy.ancestor(np.minimum(leaves, mode), np.maximum(leaves, mode))
     distance = (hierarchy.size(together) - 1) / max(len(counts) - 1, 1)
-    return float(distance @ counts / max(counts.sum(), 1))
+    return float(distance @ counts / counts.sum())

@@ -125,7 +125,7 @@ def test_a_mapping_becomes_a_part(given, expected):
         ),
         (
             {"lda": {"target": "salary", "scale": 0.5}},
-            ".lda.scale: 0.5: scale is how far rows are drawn apart: give a number of 1 or more",
+            ".lda.scale: 0.5: scale is how far rows are drawn apart: give a number from 1 to 1e6",
         ),
         (
             {"lda": {"target": "salary", "alpha": 2}},

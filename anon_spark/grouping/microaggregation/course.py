@@ -20,10 +20,11 @@ class Microaggregation(LocalAlgorithm):
     """Groups near rows: points become classes, which merge until all satisfy the requirement.
 
     Args:
-        scale: How attributes are made comparable, see `standardized`.
+        scale: How attributes are made comparable: `z_score` gives each the variance 1 over the
+            whole table, `range` the range 1; `none` leaves numbers in their units; `rank` puts the
+            rank of a number in its place.
         projection: Into which space points are put before they are grouped.
-        refine: Whether classes exchange rows afterwards as long as the certainty penalty falls, see
-            `refinement`.
+        refine: Whether classes exchange rows afterwards as long as the certainty penalty falls.
     """
 
     scale: Scale = "z_score"
