@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anon_spark.assessed import Assessment, Level, Risks, size_summary
-from anon_spark.attack import Attack, Spread
+from anon_spark.attacked import Attack, Spread
 from anon_spark.audit import Audit
 from anon_spark.doctor import Check
 from anon_spark.linking import QUANTILES, THRESHOLDS

@@ -22,6 +22,7 @@ from pyspark.sql import types as T
 from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
+from anon_spark.disclosure import examine_disclosure
 from anon_spark.errors import (
     AnonSparkError,
     DataError,
@@ -81,7 +82,7 @@ class Release:
 
     @property
     def data(self) -> DataFrame:
-        """The published rows; of an anatomy, the quasi-identifier table."""
+        """The published rows; of several tables the first, such as an anatomy's `qit`."""
         return next(iter(self.tables.values()))
 
     @property
@@ -158,6 +159,10 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         proof = verification.prove(by_rows, by_staged, values, others)
         prove_every_model(prepared, proof)
         prove_rows(prepared, proof, suppressed_digest(prepared, staged))
+        disclosure = None
+        if prepared.columns.slices:
+            say("looking for everybody in the buckets")
+            disclosure = examine_disclosure(prepared, published)
         say("measuring utility")
         summary = summarize(
             penalties,
@@ -178,6 +183,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             proof,
             metrics,
             secret.commitment(nonce),
+            disclosure,
         )
         staging.write_text("manifest.json", dumps(manifest))
         say("committing")
@@ -225,6 +231,9 @@ def _group_partitions(
         method=prepared.spec.method,
         form=prepared.spec.release.form,
         secret=secret,
+        slices=tuple(tuple(c.plain for c in part) for part in prepared.columns.together)
+        if prepared.columns.slices
+        else (),
         persons=prepared.has_person,
         most_persons=max(MOST_PERSONS_LISTED, 2 * prepared.requirement.least_rows),
         suppression=prepared.spec.suppression.limit,
@@ -276,7 +285,8 @@ def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> Publish
         found = prepared.table.sparkSession.read.parquet(path).toDF(*table.internal)
         read.append((table, found))
     counts = {t.counted.plain: found for t, found in read if t.counted is not None}
-    return Published(read[0][1], tuple(form.class_names(encodings)), counts)
+    others = tuple(found for t, found in read[1:] if t.counted is None)
+    return Published(read[0][1], tuple(form.class_names(encodings)), counts, others)
 
 
 def _content(prepared: Prepared, staged: DataFrame, table: Table) -> DataFrame:

@@ -116,12 +116,12 @@ PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
             minimal(release={"path": "o", "form": "generalised"}),
             (
                 "release.form: 'generalised' is not a publication form; "
-                "did you mean 'generalized'? known: generalized"
+                "did you mean 'generalized'? known: anatomy, generalized, "
             ),
         ),
         (
             minimal(release={"path": "o", "form": {"form": "generalized"}}),
-            "release.form: a mapping is not a publication form; known: generalized",
+            "release.form: a mapping is not a publication form; known: anatomy, generalized, ",
         ),
         (
             minimal(release={"path": "o", "interval": "labels"}),

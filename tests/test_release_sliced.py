@@ -1,0 +1,354 @@
+"""Releases in slices: exact values that belong together by bucket only."""
+
+import json
+from collections import Counter, defaultdict
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from release_examples import nothing_released, release, spec_for
+from slicing_formulas import buckets_of, fake_tuples, posterior, probabilities
+
+import anon_spark
+from anon_spark.assessment import assess_path
+from anon_spark.errors import RequirementError, SpecError
+from anon_spark.plan import plan
+
+pytestmark = pytest.mark.spark
+
+NAMES = ("age", "sex", "zip", "job", "illness")
+SCHEMA = "age int, sex string, zip int, job string, illness string"
+ROLES = {
+    "age": "quasi_identifier",
+    "sex": "quasi_identifier",
+    "zip": {"role": "quasi_identifier", "hierarchy": {"prefix": {}}},
+    "job": "quasi_identifier",
+    "illness": "sensitive",
+}
+SLICES = [["age", "sex"], ["zip"], ["job", "illness"]]
+DIVERSE = [{"model": "alpha_k_anonymity", "alpha": 0.5, "k": 2}]
+
+
+def people(n: int = 240, seed: int = 3) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(seed)
+    return [
+        (
+            None if rng.random() < 0.05 else int(rng.integers(18, 60)),
+            str(rng.choice(["M", "F"])),
+            int(rng.integers(53000, 53009)),
+            None if rng.random() < 0.1 else str(rng.choice(["k", "m "])),
+            None if rng.random() < 0.05 else str(rng.choice(list("uvwxyz"))),
+        )
+        for _ in range(n)
+    ]
+
+
+def frame(spark: Any, rows: list[tuple[Any, ...]]) -> Any:
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def tables(made: anon_spark.Release) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table, in the order of the files, read with pyarrow."""
+    return {
+        name: pq.read_table(Path(made.path) / name).to_pylist() for name in made.manifest["tables"]
+    }
+
+
+def check(made: anon_spark.Release, rows: list[tuple[Any, ...]], alpha: float) -> None:
+    """Slices hold the rows of the table, in buckets of one size; nobody's value is surer."""
+    plain = [dict(zip(NAMES, row, strict=True)) for row in rows]
+    slices = made.manifest["slices"]
+    assert sorted(name for part in slices for name in part) == sorted(NAMES)
+    buckets = buckets_of(list(tables(made).values()), slices)
+    for names in slices:
+        held = Counter(row for parts in buckets.values() for row in parts[tuple(names)])
+        assert held == Counter(tuple(row[n] for n in names) for row in plain)
+    assert all(len({len(rows) for rows in parts.values()}) == 1 for parts in buckets.values())
+    known = [{n: row[n] for n in NAMES[:4]} for row in plain]
+    surest = [max(posterior(buckets, facts, "illness").values()) for facts in known]
+    assert max(surest) <= alpha + 1e-9
+    told = made.manifest["disclosure"]
+    assert told["posterior"] == {"illness": pytest.approx(max(surest))}
+    several = [len(probabilities(buckets, facts)) > 1 for facts in known]
+    assert told["in_several_buckets"] == pytest.approx(np.mean(several))
+    assert told["fake_tuples"] == pytest.approx(sum(fake_tuples(buckets, plain)) / len(rows))
+    assert told["tuples"] == 1.0
+    assert made.manifest["proof"]["classes"] == len(buckets) > 1
+
+
+@pytest.mark.parametrize("layout", ["wide", "columns"])
+@pytest.mark.parametrize(
+    ("columns", "method", "parts"),
+    [(SLICES, {"name": "mondrian"}, 1), (3, {"name": "mondrian", "relaxed": True}, 3)],
+)
+def test_slices_hold_the_rows_and_hide_who_has_what(
+    spark, tmp_path, layout, columns, method, parts
+):
+    rows = people()
+    made = release(
+        frame(spark, rows), tmp_path / "r", ROLES,
+        form={"form": "sliced", "columns": columns, "layout": layout},
+        method=method, privacy=DIVERSE, partition_rows=240 // parts, metrics=["gcp"],
+    )  # fmt: skip
+    if layout == "wide":
+        assert made.manifest["tables"] == {"sliced": ["bucket_id", *NAMES]}
+    else:
+        assert made.manifest["tables"] == {
+            f"slice_{i}": ["bucket_id", *names]
+            for i, names in enumerate(made.manifest["slices"], start=1)
+        }
+    if columns == SLICES:
+        assert made.manifest["slices"] == SLICES
+    check(made, rows, 0.5)
+    assert made.metrics["gcp"]["value"] == 0.0
+    audit = anon_spark.verify(str(tmp_path / "r"), spark)
+    assert audit.holds
+    assert audit.unchecked == ()
+    assert made.data.count() == 240
+
+
+def test_every_slice_is_permuted_by_itself(spark, tmp_path):
+    # equal quasi-identifiers: only the order within a bucket could tell who belongs together
+    rows = [(i % 3, i % 3, i % 3) for i in range(1500)]
+    df = spark.createDataFrame(rows, "a int, b int, s int")
+    attributes = {"a": "quasi_identifier", "b": "quasi_identifier", "s": "sensitive"}
+    made = release(
+        df, tmp_path / "r", attributes, privacy=[{"model": "k_anonymity", "k": 1500}],
+        form={"form": "sliced", "columns": [["a"], ["b"], ["s"]]},
+    )  # fmt: skip
+    found = tables(made)["sliced"]
+    for one, other in (("a", "b"), ("a", "s"), ("b", "s")):
+        at = np.zeros((3, 3))
+        for row in found:
+            at[row[one], row[other]] += 1
+        assert ((at - 500 / 3) ** 2 / (500 / 3)).sum() < 20
+    for name in "abs":
+        # equal values do not stand together: a third of neighbours are equal
+        equal = np.mean(np.diff([row[name] for row in found]) == 0)
+        assert 0.28 < equal < 0.39
+    # another secret, another permutation; the same secret, the same one
+    again = release(
+        df.orderBy("b", ascending=False), tmp_path / "s", attributes,
+        privacy=[{"model": "k_anonymity", "k": 1500}],
+        form={"form": "sliced", "columns": [["a"], ["b"], ["s"]]},
+    )  # fmt: skip
+    assert tables(again)["sliced"] == found
+
+
+def test_columns_stay_exactly_as_they_were(spark, tmp_path):
+    kinds = "flag boolean, seen timestamp, day date, price double, code int, name string, s int"
+    rows = [
+        (i % 2 == 0, datetime(2020, 1, 1 + i % 9, i % 24, 5), date(2020, 1, 1 + i % 9),
+         [-0.0, 0.0, None][i % 3], i % 7, [None, "a", "b "][i % 3], i % 4)
+        for i in range(60)
+    ]  # fmt: skip
+    attributes = {
+        "flag": "quasi_identifier",
+        "seen": {"role": "quasi_identifier", "hierarchy": {"dates": {}}},
+        "day": {"role": "quasi_identifier", "hierarchy": {"dates": {}}},
+        "price": {"role": "quasi_identifier", "hierarchy": {"intervals": {"width": 1}}},
+        "code": {"role": "quasi_identifier", "hierarchy": {"prefix": {}}},
+        "name": "quasi_identifier",
+        "s": "sensitive",
+    }
+    df = spark.createDataFrame(rows, kinds)
+    slices = [["flag", "day"], ["seen", "code", "name"], ["price", "s"]]
+    made = release(
+        df, tmp_path / "r", attributes, privacy=[{"model": "distinct_l_diversity", "l": 2}],
+        form={"form": "sliced", "columns": slices, "layout": "columns"},
+    )  # fmt: skip
+    for table, names in zip(made.tables.values(), slices, strict=True):
+        assert table.drop("bucket_id").schema == df.select(names).schema
+        assert sorted(map(repr, table.drop("bucket_id").collect())) == sorted(
+            map(repr, df.select(names).collect())
+        )
+    assert anon_spark.verify(str(tmp_path / "r"), spark).holds
+
+
+def test_several_sensitive_attributes(spark, tmp_path):
+    # each is safe from somebody who knows all else, the other sensitive value included
+    rows = people(300)
+    made = release(
+        frame(spark, rows), tmp_path / "r", {**ROLES, "job": "sensitive"},
+        privacy=[{"model": "alpha_k_anonymity", "alpha": 0.75, "k": 2}],
+        form={"form": "sliced", "columns": [["age", "sex"], ["zip", "job"], ["illness"]]},
+    )  # fmt: skip
+    plain = [dict(zip(NAMES, row, strict=True)) for row in rows]
+    buckets = buckets_of(list(tables(made).values()), made.manifest["slices"])
+    for name in ("job", "illness"):
+        surest = max(
+            max(posterior(buckets, {n: v for n, v in row.items() if n != name}, name).values())
+            for row in plain
+        )
+        assert surest <= 0.75 + 1e-9
+        assert made.manifest["disclosure"]["posterior"][name] == pytest.approx(surest)
+    assert anon_spark.verify(made.path, spark).holds
+
+
+def test_a_table_without_sensitive_attributes(spark, tmp_path):
+    rows = people(100)
+    made = release(
+        frame(spark, rows), tmp_path / "r", {**ROLES, "illness": "quasi_identifier"}, k=5,
+        form={"form": "sliced", "columns": 2},
+    )  # fmt: skip
+    sizes = Counter(row["bucket_id"] for row in tables(made)["sliced"])
+    assert min(sizes.values()) >= 5
+    assert made.manifest["disclosure"]["posterior"] == {}
+    assert anon_spark.verify(made.path, spark).holds
+
+
+def test_attributes_that_would_give_values_away_leave_the_slice(spark, tmp_path):
+    # job tells illness, and is put apart from it; sex does not, and stays
+    rng = np.random.default_rng(1)
+    rows = []
+    for i in range(200):
+        illness = "uvwx"[i % 4]
+        sex = "M" if rng.random() < (0.8 if illness in "uv" else 0.3) else "F"
+        rows.append((int(rng.integers(60)), sex, int(rng.integers(3)), f"of {illness}", illness))
+    made = release(
+        frame(spark, rows), tmp_path / "r", ROLES, privacy=DIVERSE,
+        form={"form": "sliced", "columns": 2},
+    )  # fmt: skip
+    [beside] = [part for part in made.manifest["slices"] if "illness" in part]
+    assert "job" not in beside
+    assert "sex" in beside
+    with pytest.raises(RequirementError) as error:
+        release(
+            frame(spark, rows), tmp_path / "s", ROLES, privacy=DIVERSE,
+            form={"form": "sliced", "columns": [["age", "sex", "zip"], ["job", "illness"]]},
+        )  # fmt: skip
+    assert "beside equal values of the attributes that it is looked at with" in str(error.value)
+    assert nothing_released(tmp_path / "s")
+
+
+@pytest.mark.parametrize("layout", ["wide", "columns"])
+def test_files_that_were_altered_are_found(spark, tmp_path, layout):
+    made = release(
+        frame(spark, people(150)), tmp_path / "r", ROLES, privacy=DIVERSE,
+        form={"form": "sliced", "columns": SLICES, "layout": layout},
+    )  # fmt: skip
+    folder = Path(made.path) / list(made.manifest["tables"])[-1]
+    [file] = sorted(folder.glob("*.parquet"))
+    data = pq.read_table(file)
+    for crc in folder.glob(".*.crc"):
+        crc.unlink()
+    for harm in ("value", "row", "bucket", "place"):
+        changed = data.to_pylist()
+        one = changed[0]
+        if harm == "value":
+            one["illness"] = "new"
+        elif harm == "row":
+            del changed[5]
+        elif harm == "bucket":
+            one["bucket_id"] = next(
+                r["bucket_id"] for r in changed if r["bucket_id"] != one["bucket_id"]
+            )
+        else:
+            # the slice holds the same rows, in other buckets
+            one, other = next(
+                (r, t)
+                for r in changed
+                for t in changed
+                if r["bucket_id"] != t["bucket_id"]
+                and r["illness"] != t["illness"]
+                and r["job"] == t["job"]
+            )
+            one["illness"], other["illness"] = other["illness"], one["illness"]
+        pq.write_table(pa.Table.from_pylist(changed, data.schema), file)
+        audit = anon_spark.verify(made.path, spark)
+        assert not audit.holds
+        assert all("\n" not in problem for problem in audit.problems)
+    pq.write_table(data, file)
+    assert anon_spark.verify(made.path, spark).holds
+
+
+def test_a_manifest_whose_slices_are_others_is_damaged(spark, tmp_path):
+    made = release(
+        frame(spark, people(150)), tmp_path / "r", ROLES, privacy=DIVERSE,
+        form={"form": "sliced", "columns": SLICES},
+    )  # fmt: skip
+    path = Path(made.path) / "manifest.json"
+    told = json.loads(path.read_text())
+    told["slices"] = told["slices"][1:]
+    path.write_text(json.dumps(told))
+    with pytest.raises(anon_spark.errors.DataError):
+        anon_spark.verify(made.path, spark)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"form": {"columns": 1}}, "columns are the slices of the table: give 2 or more"),
+        ({"form": {"columns": 6}}, "6 slices are asked for, and 5 attributes are published"),
+        ({"form": {"columns": [["age"], ["age", "sex"]]}}, "'age' is named twice; keep one"),
+        ({"form": {"columns": [["age"], []]}}, "name an attribute of each"),
+        ({"form": {"columns": [["age"], ["sex", "job"]]}}, "no slice has 'zip', 'illness'"),
+        (
+            {"form": {"columns": [["age", "Zip"], ["zip", "sex", "job", "illness"]]}},
+            "release.columns: 'Zip' is not a column with the role quasi_identifier or sensitive",
+        ),
+        ({"form": {"bins": 1}}, "bins are what numbers are cut into: give 2 or more"),
+        ({"attributes": {**ROLES, "id": "insensitive"}}, "may know it; say quasi_identifier"),
+        ({"attributes": {**ROLES, "id": "person"}}, "keep one row of a person"),
+        ({"other_columns": "keep"}, "publishes columns in slices only; name them, or say drop"),
+        ({"suppression": {"limit": 0.1}}, "no row is worth leaving out; remove it"),
+        (
+            {"sensitive_as_quasi_identifier": True,
+             "attributes": {**ROLES, "job": "sensitive"}},
+            "looks at sensitive values beside the rest of their slice; leave it false",
+        ),
+        (
+            {"privacy": [{"model": "ck_safety", "c": 0.9, "k": 1}]},
+            "says nothing of a person who may be in several buckets",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(tmp_path, changes, message):
+    attributes = changes.pop("attributes", ROLES)
+    form = {"form": "sliced", **changes.pop("form", {})}
+    changes = {"privacy": [{"model": "k_anonymity", "k": 2}], **changes}
+    with pytest.raises(SpecError) as error:
+        spec_for(tmp_path / "r", attributes, form=form, **changes)
+    assert message in str(error.value)
+
+
+def test_names_that_the_form_needs_are_refused(spark, tmp_path):
+    df = spark.createDataFrame([(1, 2)] * 4, "Bucket_ID int, count int")
+    attributes = {"Bucket_ID": "quasi_identifier", "count": "sensitive"}
+    with pytest.raises(SpecError) as error:
+        release(df, tmp_path / "r", attributes, form={"form": "sliced"})
+    assert "a column 'bucket_id' of its own" in str(error.value)
+    assert "'count'" not in str(error.value)
+
+
+def test_plan_tells_of_the_slices(spark, tmp_path):
+    form = {"form": "sliced", "columns": SLICES}
+    planned = plan(
+        frame(spark, people()), spec_for(tmp_path / "r", ROLES, form=form, privacy=DIVERSE)
+    )
+    how = {column.name: column.how for column in planned.columns}
+    assert how["age"] == "as it is, in slice 1"
+    assert how["illness"] == "as it is, in slice 3"
+    assert planned.estimate.gcp == 0.0
+
+
+@pytest.mark.parametrize("layout", ["wide", "columns"])
+def test_assess_looks_at_values_beside_the_rest_of_their_slice(spark, tmp_path, layout):
+    rows = [row for row in people(150) if row[4] is not None]
+    made = release(
+        frame(spark, rows), tmp_path / "r", ROLES, privacy=DIVERSE,
+        form={"form": "sliced", "columns": SLICES, "layout": layout},
+    )  # fmt: skip
+    found = assess_path(made.path, spark)
+    assert found.quasi_identifiers == ("bucket_id", "job")
+    assert found.rows == len(rows)
+    counts: dict[Any, Counter[str]] = defaultdict(Counter)
+    for row in list(tables(made).values())[-1]:
+        counts[row["bucket_id"], row["job"]][row["illness"]] += 1
+    levels = {level.model: level.level for level in found.levels if level.measure in {"l", "alpha"}}
+    assert levels["distinct_l_diversity"] == min(map(len, counts.values()))
+    assert levels["alpha_k_anonymity"] == max(max(c.values()) / c.total() for c in counts.values())
