@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from anon_spark import storage
 from anon_spark.columns import CATEGORIES, NUMBERS, UNHASHABLE, Column, types_within
 from anon_spark.errors import DataError, SpecError
+from anon_spark.published import tables_told
 from anon_spark.publishing.anatomy import COUNT, GROUP
 from anon_spark.sources import lossless_types, read
 from anon_spark.spec import AttributeSpec
@@ -124,7 +125,7 @@ def _suffix(path: str) -> str:
 def _release(spark: SparkSession, folder: str) -> AssessedTable:
     try:
         manifest = json.loads(storage.read_text(folder, "manifest.json"))
-        columns, tables = manifest["columns"], list(manifest["tables"])
+        columns, tables = manifest["columns"], list(tables_told(manifest))
         form = FORM.classes()[manifest["spec"]["release"]["form"]]
         slices = [tuple(map(str, part)) for part in manifest.get("slices", ())]
         names = {

@@ -24,6 +24,7 @@ from anon_spark.coverage import Attribute, attribute_of
 from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
 from anon_spark.linking import THRESHOLDS
+from anon_spark.published import tables_told
 from anon_spark.sensitive import key_of
 from anon_spark.slice_linking import Slices
 from anon_spark.source_errors import reading
@@ -208,7 +209,7 @@ def _manifest(folder: str) -> _Known:
                 for c in columns
                 if c["role"] == "quasi_identifier"
             },
-            {folder: tuple(names) for folder, names in manifest["tables"].items()},
+            tables_told(manifest),
             FORM.classes()[form].exact,
             # who is in an anatomy, and in which row, is not hidden
             max(

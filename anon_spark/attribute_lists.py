@@ -208,3 +208,12 @@ def split_by_part(
         starts[p] += 1
     for i in range(bounds[0], bounds[parts]):
         entries[i] = buffer[i]
+
+
+@lean_kernel
+def set_label(
+    labels: np.ndarray, entries: np.ndarray, label: int
+) -> None:  # pragma: no cover - compiled
+    """Gives the rows of some entries their label."""
+    for entry in entries:
+        labels[row_of(entry)] = label

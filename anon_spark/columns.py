@@ -67,6 +67,11 @@ class Column:
         bare = AttributeSpec(role="sensitive")
         return replace(self, internal=self.plain, role="sensitive", attribute=bare)
 
+    def compared(self, value: SparkColumn) -> SparkColumn:
+        """Its value as it stands under `internal`, from what it is as it is."""
+        changed = self.role == "quasi_identifier" and not self.is_number
+        return _category_value(value, self) if changed else value
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -149,10 +154,7 @@ class Columns:
         return value.try_cast(column.data_type) if column.cast else value
 
     def _expression(self, column: Column) -> SparkColumn:
-        value = self._plain(column)
-        if column.role == "quasi_identifier" and not column.is_number:
-            value = _category_value(value, column)
-        return value
+        return column.compared(self._plain(column))
 
     def failed_casts(self) -> list[SparkColumn]:
         """For every column that is cast, an aggregate that counts the values that it loses."""

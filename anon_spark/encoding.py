@@ -147,8 +147,15 @@ class Number:
         """Floating point values of finite codes, shape (n,)."""
         return codes / self._scale
 
+    @property
+    def step(self) -> float:
+        """The distance of neighbouring codes: 1, or 0 where there is always one between."""
+        return 0.0 if pa.types.is_floating(self.low.type) else 1.0
+
     def _finite_codes(self, column: pa.Array) -> NDArray[np.float64]:
         if pa.types.is_floating(column.type):
+            if self.step and self.low.is_valid:  # means of whole numbers
+                return np.asarray(order_keys(column) - float(self.low.as_py()), np.float64)
             return np.asarray(order_keys(column) * self._scale, np.float64)
         if not self.low.is_valid:
             return np.zeros(len(column))
@@ -207,6 +214,11 @@ class Category:
         """Number of leaves."""
         return float(self.hierarchy.leaves)
 
+    @property
+    def step(self) -> float:
+        """The distance of neighbouring codes."""
+        return 1.0
+
     def codes(self, column: pa.Array) -> NDArray[np.float64]:
         """Leaf codes of a column, shape (n,).
 
@@ -245,19 +257,31 @@ class Category:
         """The published text of every leaf code."""
         return [self.hierarchy.labels[node] for node in self.hierarchy.leaf_node]
 
+    def spans(self, labels: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last leaf below published labels, each of shape (n,).
+
+        Null is the leaf of missing values; -1 where there is none.
+        """
+        hierarchy = self.hierarchy
+        # the root comes first, so that the leaf of unknown values, which bears its label, is it
+        places: dict[str, int] = {}
+        for place, label in enumerate(hierarchy.labels):
+            if label is not None:
+                places.setdefault(label, place)
+        found = pc.index_in(_whole(labels), value_set=pa.array(list(places), pa.string()))
+        at = found.fill_null(len(places)).to_numpy(zero_copy_only=False)
+        missing = next((i for i, value in enumerate(hierarchy.values) if value is None), -1)
+        nodes = list(places.values())
+        first, last = (
+            np.append(ends[nodes], missing).astype(np.int64)
+            for ends in (hierarchy.first_leaf, hierarchy.last_leaf)
+        )
+        return first[at], last[at]
+
     def leaves_below(self, labels: pa.Array) -> NDArray[np.int64]:
         """Number of leaves below published labels, shape (n,); 1 for null, which is a leaf."""
-        hierarchy = self.hierarchy
-        sizes = hierarchy.last_leaf - hierarchy.first_leaf + 1
-        # the root comes first, so that the leaf of unknown values, which bears its label, is it
-        names = [label for label in hierarchy.labels if label is not None]
-        places = np.array([i for i, label in enumerate(hierarchy.labels) if label is not None])
-        distinct: dict[str, int] = {}
-        for name, place in zip(names, places, strict=True):
-            distinct.setdefault(name, int(sizes[place]))
-        found = pc.index_in(_whole(labels), value_set=pa.array(list(distinct), pa.string()))
-        table = np.array([*distinct.values(), 1])
-        return table[found.fill_null(len(distinct)).to_numpy(zero_copy_only=False)]
+        first, last = self.spans(labels)
+        return last - first + 1
 
     def leaves_of_sets(self, sets: pa.Array) -> NDArray[np.int64]:
         """Number of leaves that published sets of labels leave open, shape (n,); all for null."""

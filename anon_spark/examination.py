@@ -19,7 +19,11 @@ from anon_spark.errors import RequirementError
 from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
 from anon_spark.published import Published
-from anon_spark.utility import METRICS, Preservation
+from anon_spark.queries.answering import answer
+from anon_spark.queries.estimators import Readable
+from anon_spark.queries.sensitive_keys import keys_of
+from anon_spark.queries.workload import draw
+from anon_spark.utility import Preservation
 from anon_spark.utility.radius import greatest_radius
 from anon_spark.utility.squared_error import sum_errors
 from anon_spark.utility.summary import sum_penalties
@@ -126,8 +130,8 @@ def examine_values(
 
 def examine_centers(prepared: Prepared, staged: DataFrame, published: DataFrame) -> dict[str, Any]:
     """What metrics of centers need, for `summarize`; nothing where none is asked for."""
-    asked = set(prepared.spec.metrics)
-    if not any(METRICS[name].of_centers for name in asked):
+    metrics = prepared.spec.metrics
+    if not any(metric.of_centers for metric in metrics):
         return {}
     encodings = prepared.profile.encodings
     counts = [
@@ -136,13 +140,34 @@ def examine_centers(prepared: Prepared, staged: DataFrame, published: DataFrame)
     ]
     numbers = [e for e in encodings if isinstance(e, Number)]
     found: list[list[float | None]] = [[], []]
-    if Preservation.name in asked:
+    if any(isinstance(metric, Preservation) for metric in metrics):
         names = [e.column for e in numbers]
         found = [spread.correlations(df, numbers, names) for df in (prepared.own_rows, published)]
     return {
         "errors": sum_errors(staged, encodings, counts),
         "correlations": (tuple(found[0]), tuple(found[1])),
     }
+
+
+def examine_queries(prepared: Prepared, published: Published) -> dict[str, Any]:
+    """What a metric of queries needs, for `summarize`; nothing where none is asked for."""
+    metric = next((m for m in prepared.spec.metrics if m.of_queries), None)
+    if metric is None:
+        return {}
+    columns, source = prepared.columns, prepared.own_rows
+    able = (c for c in columns.sensitive if metric.attribute in {None, c.name})
+    sensitive = next(able, None)
+    key, keys = keys_of(source, sensitive)
+    release = Readable(published, prepared.spec.release.form, columns, sensitive, key)
+    workload = draw(
+        prepared.profile.encodings,
+        keys,
+        queries=metric.queries,
+        dimensions=metric.dimensions,
+        selectivity=metric.selectivity,
+        seed=metric.seed,
+    )
+    return {"answers": answer(workload, source, release, metric.sanity)}
 
 
 def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any], ...]:

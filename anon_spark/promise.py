@@ -9,6 +9,7 @@ from anon_spark.errors import DataError, SpecError
 from anon_spark.manifest import fingerprint
 from anon_spark.parquet_files import columns_of_files, foreign_files
 from anon_spark.privacy import PrivacyModel
+from anon_spark.published import tables_told
 from anon_spark.spec import AttributeSpec
 from anon_spark.spec.choices import FORM, PRIVACY, chosen
 from anon_spark.spec.hierarchies import KINDS
@@ -129,7 +130,7 @@ def _promise(manifest: dict[str, Any]) -> Promise:
     ]
     return Promise(
         models=tuple(chosen(PRIVACY, entry) for entry in spec["privacy"]),
-        tables={folder: tuple(names) for folder, names in manifest["tables"].items()},
+        tables=tables_told(manifest),
         class_names=(form.key,) if form.exact else tuple(public),
         counted={
             c["table"]: c["name"] for c in columns if form.counts and c["role"] == "sensitive"

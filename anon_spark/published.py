@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -37,6 +38,17 @@ class Table:
     internal: tuple[str, ...]
     public: tuple[str, ...]
     counted: Column | None = None
+
+
+def tables_told(manifest: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The columns of every table by its folder, as a manifest tells them; that of rows comes first.
+
+    Manifests of the first releases tell of no tables: there was one.
+    """
+    told = manifest.get("tables")
+    if told is None:
+        return {ROWS: tuple(name for c in manifest["columns"] for name in c["published_as"])}
+    return {folder: tuple(names) for folder, names in told.items()}
 
 
 def tables_of(

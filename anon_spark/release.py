@@ -35,6 +35,7 @@ from anon_spark.examination import (
     examine_centers,
     examine_presence,
     examine_published,
+    examine_queries,
     examine_radius,
     examine_staged,
     examine_values,
@@ -45,14 +46,13 @@ from anon_spark.examination import (
 from anon_spark.manifest import dumps, private_manifest, public_manifest
 from anon_spark.preparation import Prepared, prepare, read_source
 from anon_spark.prepartition import Prepartition
-from anon_spark.published import Published, Table
+from anon_spark.published import Published, Table, tables_told
 from anon_spark.routing import ROUTED
 from anon_spark.secret import Secret, find_secret
 from anon_spark.source_errors import reading
 from anon_spark.sources import source_name
 from anon_spark.spec import ReleaseSpec
 from anon_spark.storage import Staging, Target
-from anon_spark.utility import METRICS
 from anon_spark.utility.summary import Summary, summarize
 from anon_spark.worker import LocalJob
 
@@ -90,7 +90,7 @@ class Release:
         """All published tables by their folders."""
         return {
             folder: self.spark.read.parquet(f"{self.path}/{folder}")
-            for folder in self.manifest["tables"]
+            for folder in tables_told(self.manifest)
         }
 
     @property
@@ -171,8 +171,9 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             rows_in=prepared.profile.rows,
             k=prepared.requirement.least_rows,
             **examine_centers(prepared, staged, published.rows),
+            **examine_queries(prepared, published),
         )
-        metrics = {name: METRICS[name].finalize(summary) for name in spec.metrics}
+        metrics = {metric.name: metric.finalize(summary) for metric in spec.metrics}
         _write_figures(staging, metrics, summary)
         nonce = secrets.token_bytes(32)
         manifest = public_manifest(

@@ -39,20 +39,19 @@ MOST_ROWS, MOST_BYTES = 65_536, 1 << 24
 def pieces(
     arrays: Sequence[pa.Array],
     names: Sequence[str],
-    once: Collection[str],
     starts: NDArray[np.int64],
     persons: pa.Array | None,
     evidence: pa.Table | None,
     untouched: pa.Table,
     order: NDArray[np.int64],
     suppressed: NDArray[np.int64],
+    once: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the staging table.
 
     Args:
         arrays: What the m classes have in common, each of length m.
         names: Names of these columns.
-        once: Those of them that are null where a piece continues a class.
         starts: Where each class starts among the places, and n, shape (m + 1,).
         persons: Where they alone are counted, pseudonyms of the persons of every class.
         evidence: What else has to be proved of the rows in their order and is not published:
@@ -60,6 +59,7 @@ def pieces(
         untouched: The columns of the rows, n rows.
         order: The row of `untouched` at every place, shape (n,).
         suppressed: Those of its rows that no class has.
+        once: Names of what is null where a piece continues a class.
     """
     n = len(order)
     most = max(min(MOST_ROWS, MOST_BYTES * n // max(untouched.nbytes, 1)), 1)

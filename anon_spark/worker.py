@@ -34,8 +34,6 @@ class LocalJob:
     Args:
         router: Reads the rows of a partition.
         fields: Names of what the publication form stages of a class.
-        once: Those of them that a class tells once, however many pieces it is in.
-        sensitive: The sensitive columns.
         requirement: What every class has to satisfy.
         method: The local algorithm.
         form: The publication form.
@@ -45,13 +43,13 @@ class LocalJob:
         suppression: Which share of the rows may be left out.
         deviation: As in `Block`, where the method asks for it.
         target: The column of the class label that the method looks at, if it does.
+        once: Those of `fields` that a class tells once, however many pieces it is in.
+        sensitive: The sensitive columns, where the form stages them by class.
         slices: The columns of every slice, where rows of a class belong together only within one.
     """
 
     router: Router
     fields: tuple[str, ...]
-    once: tuple[str, ...]
-    sensitive: tuple[str, ...]
     requirement: Requirement
     method: LocalAlgorithm
     form: PublicationForm
@@ -61,6 +59,8 @@ class LocalJob:
     suppression: float = 0.0
     deviation: NDArray[np.float64] | None = None
     target: str | None = None
+    once: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
     slices: tuple[tuple[str, ...], ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -164,13 +164,13 @@ class LocalJob:
         yield from staged_classes.pieces(
             arrays,
             self.fields,
-            self.once,
             starts,
             listed,
             pa.table(evidence) if evidence else None,
             untouched,
             np.arange(len(order)) if self.slices else order,
             suppressed,
+            self.once,
         )
 
     def _sliced(

@@ -86,19 +86,21 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def rating_spec(path: str, k: int, method: str) -> ReleaseSpec:
-    """K persons, movie and day."""
-    means = {"form": "microaggregated"} if "mdav" in method else {}
+    """K persons, movie and day; as anatomy, two different ratings of every group of rows."""
+    forms = {"mdav": "microaggregated", "anatomize": "anatomy"}
+    apart = method == "anatomize"
+    diverse = {"model": "distinct_l_diversity", "l": 2}
     return ReleaseSpec.from_dict(
         {
             "attributes": {
-                "user_id": "person",
+                "user_id": "identifier" if apart else "person",
                 "movie_id": "quasi_identifier",
                 "rating": "sensitive",
                 "day": "quasi_identifier",
             },
-            "privacy": [{"model": "k_anonymity", "k": k}],
+            "privacy": [diverse if apart else {"model": "k_anonymity", "k": k}],
             "method": {"name": method},
-            "release": {"path": path, **means},
+            "release": {"path": path, "form": forms.get(method, "generalized")},
             "seed": 1,
         }
     )

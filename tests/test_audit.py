@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
+from release_examples import release
 
 import anon_spark
 from anon_spark.errors import DataError, RequirementError, SpecError
@@ -337,3 +338,18 @@ def test_an_altered_manifest_is_found(sound, spark, tmp_path):
         lambda m: m["proof"]["levels"].append({**m["proof"]["levels"][0], "required": 9})
     )
     assert "the manifest promises other privacy models than it has proofs of" in found
+
+
+def test_a_release_of_an_earlier_version_has_one_table(spark, tmp_path):
+    made = release(
+        spark.createDataFrame([(1,), (1,)], "x int"), tmp_path / "r", {"x": "quasi_identifier"}
+    )
+    file = Path(made.path) / "manifest.json"
+    manifest = json.loads(file.read_text())
+    assert manifest.pop("tables") == {"data": ["x_lo", "x_hi"]}
+    for column in manifest["columns"]:
+        del column["table"]
+    file.write_text(json.dumps(manifest))
+    audit = anon_spark.verify(str(tmp_path / "r"), spark)
+    assert audit.problems == ("the manifest was altered after the release was made",)
+    assert audit.proof.rows == 2

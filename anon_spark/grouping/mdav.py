@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.course import Microaggregation
-from anon_spark.grouping.microaggregation.exchange import lowered
-from anon_spark.grouping.microaggregation.macrocells import affordable_levels, in_macrocells
+from anon_spark.grouping.microaggregation.macrocells import affordable_classes
 from anon_spark.privacy import Requirement
-
-_EFFORT = 3.0  # of the search that makes good what cells lose
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,11 @@ class Mdav(Microaggregation):
         rng: np.random.Generator,
     ) -> NDArray[np.int32]:
         """Plain MDAV, or MDAV in macrocells and a local search after it."""
-        k = max(requirement.least_rows, 1)
-        levels = self.levels
-        if levels is None:
-            levels = affordable_levels(block.rows, points.shape[1], k)
-        labels = in_macrocells(points, k, levels, nearest_residue=self.residue == "nearest")
-        return lowered(points, labels, k, _EFFORT, rng) if levels > 0 else labels
+        del block
+        return affordable_classes(
+            points,
+            max(requirement.least_rows, 1),
+            rng,
+            levels=self.levels,
+            nearest_residue=self.residue == "nearest",
+        )

@@ -1,17 +1,19 @@
 """Mondrian multidimensional partitioning (LeFevre, DeWitt, Ramakrishnan, ICDE 2006)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anon_spark.attribute_lists import row_of
+from anon_spark.attribute_lists import set_label
 from anon_spark.block import Axes, Block
 from anon_spark.cuts import find_cut, follow_cut
 from anon_spark.cutting import Cutting, start
 from anon_spark.grouping.algorithm import LocalAlgorithm
 from anon_spark.grouping.refinement import refined
+from anon_spark.grouping.saving.candidates import start_saving
+from anon_spark.grouping.saving.cutting import group_by_saving
 from anon_spark.kernel_cache import lean_kernel
 from anon_spark.privacy import Requirement
 from anon_spark.privacy.predicates import Predicates
@@ -24,6 +26,9 @@ class Mondrian(LocalAlgorithm):
     Args:
         relaxed: Rows that bear the median may fall on either side of a cut, so that the sides are
             even; classes may then overlap at the cut. Strict (the default) keeps ties together.
+        cut: Which cut is made: that of the attribute of `widest` range, or the one that is `saving`
+            most certainty penalty per bit of entropy: also uneven cuts, and a node of a hierarchy
+            against all other rows.
         refine: Whether classes exchange rows afterwards as long as the certainty penalty falls, see
             `refinement`.
     """
@@ -31,6 +36,7 @@ class Mondrian(LocalAlgorithm):
     name: ClassVar[str] = "mondrian"
 
     relaxed: bool = False
+    cut: Literal["widest", "saving"] = "widest"
     refine: bool = False
 
     def group(
@@ -56,11 +62,16 @@ class Mondrian(LocalAlgorithm):
             block = block.take(canonical)
         axes = block.axes()
         predicates = requirement.compiled()
-        cutting = start(block, axes, predicates, relaxed=self.relaxed)
+        saving = self.cut == "saving"
+        cutting = start(block, axes, predicates, relaxed=self.relaxed and not saving)
         least = max(requirement.least_rows, 1)
         # groups that wait are disjoint and none is below `least`, which bounds the stack
         stack = np.empty((block.rows // least + 2, 2), np.int64)
-        _group(cutting, axes, least, predicates, labels, stack)
+        if saving:
+            cuts = start_saving(block, axes, relaxed=self.relaxed)
+            group_by_saving(cutting, cuts, axes, least, predicates, labels, stack)
+        else:
+            _group(cutting, axes, least, predicates, labels, stack)
         if canonical is not None:
             labels[canonical] = labels.copy()
         return refined(given, labels, requirement) if self.refine else labels
@@ -100,12 +111,3 @@ def _group(
                 top += 1
         if top > waiting:
             follow_cut(c, axis, parts)
-
-
-@lean_kernel
-def set_label(
-    labels: np.ndarray, entries: np.ndarray, label: int
-) -> None:  # pragma: no cover - compiled
-    """Gives the rows of some entries their label."""
-    for entry in entries:
-        labels[row_of(entry)] = label

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.course import Microaggregation
 from anon_spark.grouping.microaggregation.exchange import lowered
-from anon_spark.grouping.microaggregation.fixed_size import fixed_size
+from anon_spark.grouping.microaggregation.macrocells import affordable_levels, in_macrocells
 from anon_spark.grouping.microaggregation.variable_size import variable_size
 from anon_spark.privacy import Requirement
 
@@ -48,5 +48,8 @@ class NearOptimal(Microaggregation):
         """The local search from its start."""
         del block
         k = max(requirement.least_rows, 1)
-        labels = fixed_size(points, k) if self.start == "mdav" else variable_size(points, k)
+        if self.start == "mdav":
+            labels = in_macrocells(points, k, affordable_levels(len(points), points.shape[1], k))
+        else:
+            labels = variable_size(points, k)
         return lowered(points, labels, k, self.effort, rng)

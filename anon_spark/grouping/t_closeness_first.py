@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.course import Microaggregation
-from anon_spark.grouping.microaggregation.macrocells import affordable_levels, in_macrocells
+from anon_spark.grouping.microaggregation.macrocells import affordable_classes, affordable_levels
 from anon_spark.grouping.microaggregation.stratified import in_strata
 from anon_spark.privacy import Requirement
 from anon_spark.privacy.t_closeness import TCloseness
@@ -26,7 +26,7 @@ class TClosenessFirst(Microaggregation):
     The number of strata, which is the size of a class, follows from n and t, see `least_strata`.
     It is for a strict t: where it is loose, plain MDAV and a few merges lose less.
     Of several models of t-closeness the one of the least t decides. Without one there is nothing to
-    arrange for, and classes are those of plain MDAV. Classes merge where that is not enough: for
+    arrange for, and classes are those of `Mdav`. Classes merge where that is not enough: for
     other distances than that of the paper, for equal values, and in a partition that is not
     distributed as the table.
     """
@@ -40,8 +40,7 @@ class TClosenessFirst(Microaggregation):
         requirement: Requirement,
         rng: np.random.Generator,
     ) -> NDArray[np.int32]:
-        """Classes of one row a stratum; nothing is left to chance."""
-        del rng
+        """Classes of one row a stratum."""
         n, p = points.shape
         k = max(requirement.least_rows, 1)
         asked = [
@@ -50,7 +49,7 @@ class TClosenessFirst(Microaggregation):
             if isinstance(model, TCloseness)
         ]
         if not asked:
-            return in_macrocells(points, k, affordable_levels(n, p, k))
+            return affordable_classes(points, k, rng)
         t, place = min(asked)
         k = max(k, least_strata(n, t))
         value: NDArray[np.integer] = block.sensitive[:, place]

@@ -37,6 +37,7 @@ class Anatomy(ExactForm):
     name: ClassVar[str] = "anatomy"
     key: ClassVar[str] = GROUP
     counts: ClassVar[str] = COUNT
+    estimated_by: ClassVar[str] = "groups"
 
     def class_fields(self, sensitive: Sequence[T.StructField]) -> list[T.StructField]:
         """The number of a group; for every sensitive column its values and their counts."""

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark.encoding import Encoding
 from anon_spark.publishing.classes import Classes
+from anon_spark.publishing.spans import Spans
 
 SUPPRESSED = "*"
 """What a label says where nothing is told of an attribute."""
@@ -37,6 +39,8 @@ class PublicationForm(ABC):
     """The column that tells the classes of an exact form."""
     counts: ClassVar[str] = ""
     """The column of tables that count sensitive values by class, where there are such."""
+    estimated_by: ClassVar[str] = "classes"
+    """Among what the answers of queries are estimated from it, see `queries.estimators`."""
 
     @abstractmethod
     def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
@@ -135,6 +139,25 @@ class PublicationForm(ABC):
             encoding: The quasi-identifier.
             read: Columns of the staging table.
             leaf_penalty: `zero` or `literal`: whether a single category costs 0 or 1/|A|.
+        """
+
+    def told(self, encoding: Encoding, data_type: T.DataType) -> list[SparkColumn]:
+        """What `spans` looks at, over the published columns under internal names.
+
+        Args:
+            encoding: The quasi-identifier.
+            data_type: Its Spark type in the table.
+        """
+        del data_type
+        return [F.col(name) for name in self.internal_names(encoding)]
+
+    @abstractmethod
+    def spans(self, encoding: Encoding, read: pa.RecordBatch) -> Spans:
+        """Where the values of rows may lie by what is published of them.
+
+        Args:
+            encoding: The quasi-identifier.
+            read: The columns of `told`, n rows.
         """
 
     @abstractmethod

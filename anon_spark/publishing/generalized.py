@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from anon_spark.encoding import Category, Encoding, Number, order_keys
 from anon_spark.publishing.classes import Classes, extremes
 from anon_spark.publishing.form import SUPPRESSED, PublicationForm
+from anon_spark.publishing.spans import Spans, spans_of_labels, spans_of_numbers, spans_of_sets
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,30 @@ class Generalized(PublicationForm):
             return penalty_of_leaves(encoding, encoding.leaves_of_sets(told), leaf_penalty)
         return penalty_of_leaves(encoding, encoding.leaves_below(told), leaf_penalty)
 
+    def told(self, encoding: Encoding, data_type: T.DataType) -> list[SparkColumn]:
+        """The bounds, those of texts too, and whether all values are missing; or the category."""
+        if isinstance(encoding, Category):
+            return super().told(encoding, data_type)
+        name = encoding.column
+        if self.interval == "label":
+            text = F.col(name)
+            low, high = (
+                F.coalesce(_end(text, end), text).try_cast(data_type).alias(f"{name}_{part}")
+                for end, part in ((1, "lo"), (2, "hi"))
+            )
+            return [low, high, text.isNull().alias(f"{name}_missing")]
+        missing = F.col(f"{name}_missing") if encoding.nulls else F.lit(False)
+        return [F.col(f"{name}_lo"), F.col(f"{name}_hi"), missing.alias(f"{name}_missing")]
+
+    def spans(self, encoding: Encoding, read: pa.RecordBatch) -> Spans:
+        """Intervals, leaves below labels, or each value of a set."""
+        if isinstance(encoding, Number):
+            return spans_of_numbers(
+                encoding, *(read[f"{encoding.column}_{part}"] for part in ("lo", "hi", "missing"))
+            )
+        of = spans_of_sets if self.category == "set" else spans_of_labels
+        return of(encoding, read[encoding.column])
+
     def describe(self, *, number: bool) -> str:
         """In a few words, as what a quasi-identifier is published."""
         if number:
@@ -141,6 +166,12 @@ def _text(value: SparkColumn, encoding: Number) -> SparkColumn:
         stamp = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSSxxxxx")
         return F.regexp_replace(stamp, r"\.000000", "")
     return value.cast("string")
+
+
+def _end(text: SparkColumn, end: int) -> SparkColumn:
+    """The lower (1) or upper (2) end of the text of an interval; null where it is none."""
+    pattern = r"^\[(.*), (.*)\]$"
+    return F.when(text.rlike(pattern), F.regexp_extract(text, pattern, end))
 
 
 def bounds_of(column: pa.Array, classes: Classes) -> list[pa.Array]:

@@ -21,6 +21,7 @@ from anon_spark.publishing.generalized import (
     penalty_of_bounds,
     penalty_of_leaves,
 )
+from anon_spark.publishing.spans import Spans, spans_of_labels, spans_of_numbers
 
 _SUMS = ("held", "total", "squares", "error", "unit")
 
@@ -119,6 +120,19 @@ class Microaggregated(PublicationForm):
             return penalty_of_bounds(encoding, read)
         leaves = read[f"{encoding.column}_leaves"].to_numpy()
         return penalty_of_leaves(encoding, leaves, leaf_penalty)
+
+    def told(self, encoding: Encoding, data_type: T.DataType) -> list[SparkColumn]:
+        """The center, and whether all values are missing."""
+        if isinstance(encoding, Category) or encoding.nulls:
+            return super().told(encoding, data_type)
+        return [F.col(encoding.column), F.lit(False).alias(f"{encoding.column}_missing")]
+
+    def spans(self, encoding: Encoding, read: pa.RecordBatch) -> Spans:
+        """The center itself; all values where there is none; leaves below a label."""
+        center = read[encoding.column]
+        if isinstance(encoding, Category):
+            return spans_of_labels(encoding, center)
+        return spans_of_numbers(encoding, center, center, read[f"{encoding.column}_missing"])
 
     def describe(self, *, number: bool) -> str:
         """In a few words, as what a quasi-identifier is published."""

@@ -86,11 +86,49 @@ def chosen(registry: Registry, value: object) -> Any:
 
 def parameters(registry: Registry, instance: Any) -> dict[str, Any]:
     """The mapping that `chosen` turns into `instance`; parameters that are not set are left out."""
+    return {registry.key: instance.name, **_set_parameters(instance)}
+
+
+def _set_parameters(instance: Any) -> dict[str, Any]:
     values = {f.name: getattr(instance, f.name) for f in _fields(type(instance))}
-    return {
-        registry.key: instance.name,
-        **{key: to_jsonable_python(v) for key, v in values.items() if v is not None},
-    }
+    return {key: to_jsonable_python(v) for key, v in values.items() if v is not None}
+
+
+def named(registry: Registry, value: object) -> Any:
+    """The instance that a name asks for, or a mapping of one name to parameters.
+
+    Raises:
+        ValidationError: Parameters are wrong; one error each.
+        PydanticCustomError: There is no such name, or it takes no parameters.
+    """
+    classes = registry.classes()
+    if type(value) in classes.values():
+        return value
+    name: Any = value
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            raise mistake(
+                f"{shown(value)} of {len(value)} names is not a {registry.noun}; give one name, "
+                "and its parameters as a mapping behind it"
+            )
+        [name] = value
+    if not isinstance(name, str) or name not in classes:
+        raise mistake(registry.unknown(name))
+    if not isinstance(value, Mapping):
+        return classes[name]()
+    if not _fields(classes[name]):
+        raise mistake(f"{shown(name)} takes no parameters; give its name alone")
+    problems: dict[Location, str] = {}
+    found = _nested(classes[name], name, (name,), value[name], problems)
+    if problems:
+        raise _invalid(problems)
+    return found
+
+
+def named_parameters(instance: Any) -> str | dict[str, Any]:
+    """What `named` turns into `instance`: its name, or that and all parameters that are set."""
+    values = _set_parameters(instance)
+    return {instance.name: values} if values else str(instance.name)
 
 
 def _built(cls: Any, called: str, given: Mapping[Any, Any], beside: tuple[str, ...] = ()) -> Any:

@@ -16,7 +16,16 @@ from pydantic import (
 )
 
 from anon_spark.errors import SpecError
-from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, parameters
+from anon_spark.spec.choices import (
+    FORM,
+    METHOD,
+    METRIC,
+    PRIVACY,
+    chosen,
+    named,
+    named_parameters,
+    parameters,
+)
 from anon_spark.spec.overrides import apply_overrides
 from anon_spark.spec.parts import (
     AttributeSpec,
@@ -40,13 +49,8 @@ from anon_spark.spec.slicing_rules import slicing_rules
 from anon_spark.spec.strict_yaml import load
 from anon_spark.spec.wording import path_text, shown, shown_path
 
+_METRICS = ("gcp", "discernibility", "average_class_size")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-
-
-def _metric(name: object) -> object:
-    if not isinstance(name, str) or name not in METRIC.classes():
-        raise mistake(METRIC.unknown(name))
-    return name
 
 
 def _column_names(value: object) -> object:
@@ -68,7 +72,11 @@ Method = Annotated[
     PlainSerializer(lambda method: parameters(METHOD, method)),
 ]
 Form = Annotated[Any, BeforeValidator(lambda value: chosen(FORM, value))]
-Metric = Annotated[str, BeforeValidator(_metric)]
+Metric = Annotated[
+    Any,
+    BeforeValidator(lambda value: named(METRIC, value)),
+    PlainSerializer(named_parameters),
+]
 
 
 class ReleaseTarget(Part):
@@ -116,7 +124,8 @@ class ReleaseSpec(Part):
             a class that agrees in the others, by which an attacker may know them.
         suppression: Which share of the rows may be left out; none by default.
         release: Where and in which form the release is written.
-        metrics: Names of the utility metrics to measure.
+        metrics: The utility metrics to measure, each an instance, a name or a mapping of one name
+            to its parameters, `{query_error: {dimensions: 2}}`.
         leaf_penalty: Whether an ungeneralized category costs nothing or 1/leaves.
         null_person: Whether a row without a person is refused or a person of its own.
         partition_rows: How many rows a partition should hold; chosen from the data if None.
@@ -152,7 +161,7 @@ class ReleaseSpec(Part):
     )
     release: ReleaseTarget = Field(description="a target, such as {path: out/patients}")
     metrics: tuple[Metric, ...] = Field(
-        ("gcp", "discernibility", "average_class_size"),
+        default_factory=lambda: tuple(named(METRIC, name) for name in _METRICS),
         description="a list of metrics, such as [gcp, discernibility]",
     )
     leaf_penalty: Literal["zero", "literal"] = Field("zero", description="zero or literal")

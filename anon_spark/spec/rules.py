@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen
+from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, named
 from anon_spark.spec.parts import ROLES
 from anon_spark.spec.problems import Location
-from anon_spark.spec.reading import entry, form_of, sequence
+from anon_spark.spec.reading import entry, form_of, roles_of, sequence
 from anon_spark.spec.wording import nearest, shown
 
 
@@ -188,19 +188,28 @@ def _read_column(
 
 
 def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    """No metric is given twice, and each fits the publication form."""
-    metrics = sequence(given.get("metrics")) or []
-    form = form_of(given)
-    for i, metric in enumerate(metrics):
-        if metric in metrics[:i]:
-            yield ("metrics", i), f"{shown(metric)} is given twice; keep one"
-        kind = METRIC.classes().get(str(metric))
+    """No metric is given twice, and each fits the publication form and the columns."""
+    form, roles, seen = form_of(given), roles_of(given), []
+    for i, metric in enumerate(sequence(given.get("metrics")) or []):
+        try:
+            found = named(METRIC, metric)
+        except (ValidationError, PydanticCustomError):
+            name = next(iter(metric), None) if isinstance(metric, Mapping) else metric
+        else:
+            name = found.name
+            if roles is not None:
+                for parameter, text in found.problems(roles):
+                    yield ("metrics", i, name, parameter), text
+        if name in seen:
+            yield ("metrics", i), f"{shown(name)} is given twice; keep one"
+        seen.append(name)
+        kind = METRIC.classes().get(str(name))
         if kind is not None and kind.of_centers and form is not None and not form.has_centers:
             able = ", ".join(n for n, one in FORM.classes().items() if one.has_centers)
             yield (
                 ("metrics", i),
                 (
-                    f"{shown(metric)} measures how far values lie from what is published in their "
+                    f"{shown(name)} measures how far values lie from what is published in their "
                     f"place, and {form.name} publishes no such values; remove it, or say "
                     f"release.form: {able}"
                 ),

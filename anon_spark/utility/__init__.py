@@ -4,8 +4,9 @@ from anon_spark.utility.certainty_penalty import CertaintyPenalty, GlobalCertain
 from anon_spark.utility.class_sizes import AverageClassSize, ClassSizes, Discernibility
 from anon_spark.utility.information_loss import InformationLoss, Preservation
 from anon_spark.utility.metric import Metric
+from anon_spark.utility.query_error import QueryError
 
-__all__ = ["METRICS", "Metric", "Preservation"]
+__all__ = ["METRICS", "Metric", "Preservation", "QueryError"]
 
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric
@@ -18,5 +19,6 @@ METRICS: dict[str, type[Metric]] = {
         ClassSizes,
         InformationLoss,
         Preservation,
+        QueryError,
     )
 }

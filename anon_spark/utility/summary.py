@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from anon_spark import staged_classes
 from anon_spark.encoding import Category, Encoding
 from anon_spark.publishing import PublicationForm
+from anon_spark.utility.answers import Answers
 from anon_spark.utility.squared_error import Errors
 
 
@@ -29,6 +30,7 @@ class Summary:
         losses: Sum over published rows of Iyengar's loss, per attribute.
         errors: Squared errors, per attribute, where a metric of centers is asked for.
         correlations: Of every pair of numbers in the table and in the release, where they are.
+        answers: Of queries, where a metric asks for them.
     """
 
     rows_in: int
@@ -41,6 +43,7 @@ class Summary:
     losses: tuple[float, ...]
     errors: tuple[Errors, ...] = ()
     correlations: tuple[tuple[float | None, ...], tuple[float | None, ...]] = ((), ())
+    answers: Answers | None = None
 
     @property
     def rows(self) -> int:
@@ -116,6 +119,7 @@ def summarize(
     k: int,
     errors: tuple[Errors, ...] = (),
     correlations: tuple[tuple[float | None, ...], tuple[float | None, ...]] = ((), ()),
+    answers: Answers | None = None,
 ) -> Summary:
     """What metrics are computed from.
 
@@ -127,6 +131,7 @@ def summarize(
         k: Least rows of a class under the requirement.
         errors: As in `Summary`.
         correlations: As in `Summary`.
+        answers: As in `Summary`.
     """
     published = sum(size * count for size, count in sizes.items())
     return Summary(
@@ -140,4 +145,5 @@ def summarize(
         losses=tuple(loss for _, loss in sums),
         errors=errors,
         correlations=correlations,
+        answers=answers,
     )

@@ -1,6 +1,6 @@
 """What judges every registered part, without naming any: definitions, and all variants."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from itertools import product
@@ -67,21 +67,33 @@ def attributes_of(
     return tuple(found)
 
 
-def singly(kind: type, numbers: dict[Any, Sequence[Any]] | None = None) -> list[Any]:
-    """The default of a dataclass, and one instance for every choice that differs from it.
+def singly(kinds: Iterable[type], numbers: dict[Any, Sequence[Any]] | None = None) -> list[Any]:
+    """The defaults of dataclasses, and one instance for every choice that differs from them.
+
+    What several dataclasses inherit is chosen in the first of them only.
 
     Args:
-        kind: The dataclass.
+        kinds: The dataclasses.
         numbers: As for `variants`.
     """
-    plain = kind()
-    hints = get_type_hints(kind)
-    return [plain] + [
-        replace(plain, **{f.name: choice})
-        for f in fields(kind)
-        for choice in _choices(hints[f.name], numbers or {})
-        if choice != getattr(plain, f.name)
-    ]
+    found, chosen = [], set()
+    for kind in kinds:
+        plain = kind()
+        found.append(plain)
+        hints = get_type_hints(kind)
+        for f in fields(kind):
+            owner = next(
+                base for base in kind.__mro__ if f.name in vars(base).get("__annotations__", {})
+            )
+            if (owner, f.name) in chosen:
+                continue
+            chosen.add((owner, f.name))
+            found += [
+                replace(plain, **{f.name: choice})
+                for choice in _choices(hints[f.name], numbers or {})
+                if choice != getattr(plain, f.name)
+            ]
+    return found
 
 
 def variants(kind: type, numbers: dict[Any, Sequence[Any]] | None = None) -> list[Any]:

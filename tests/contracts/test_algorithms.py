@@ -16,9 +16,7 @@ from anon_spark.grouping import METHODS, LocalAlgorithm
 from anon_spark.privacy import MODELS, KAnonymity, Requirement
 from anon_spark.secret import Secret
 
-METHOD_VARIANTS = [
-    method for kind in METHODS.values() for method in singly(kind, {str: ("label",)})
-]
+METHOD_VARIANTS = singly(METHODS.values(), {str: ("label",)})
 NUMBERS = {
     int: (1, 2, 3),
     float: (0.3, 0.5, 0.7, 0.9, 2.0),

@@ -16,6 +16,8 @@ from microaggregation_examples import (
 
 from anon_spark.block import NULL_CODE
 from anon_spark.grouping.mdav import Mdav
+from anon_spark.privacy import Requirement
+from anon_spark.privacy.p_probabilistic_k import PProbabilisticK
 
 # Lin, Wen, Hsieh and Chang (2010), MDAV-1
 NEAREST = {
@@ -99,6 +101,18 @@ def test_sizes_are_between_k_and_2k_minus_1(data, k, levels):
     residue = data.draw(st.sampled_from(["group", "nearest"]))
     block = make_block([list(c) for c in zip(*rows, strict=True)])
     check_sizes(group(Mdav(residue, levels=levels), block, k), k)
+
+
+@pytest.mark.parametrize(
+    ("k", "q", "p", "size"),
+    [(5, 0.8, 0.95, 9), (5, 0.8, 0.9, 8), (3, 0.5, 0.99, 14), (10, 0.9, 0.9, 13), (5, 1.0, 0.9, 5)],
+)
+def test_the_size_of_classes_follows_from_who_takes_part(k, q, p, size):
+    x = np.random.default_rng(8).normal(size=(20 * size, 3))
+    requirement = Requirement((PProbabilisticK(k, p, q),))
+    labels = Mdav().group(block_of(x), requirement, np.random.default_rng(0))
+    assert (np.bincount(labels) == size).all()
+    np.testing.assert_array_equal(labels, group(Mdav(), block_of(x), size))
 
 
 def test_fewer_levels_than_none_are_refused():

@@ -6,7 +6,7 @@ import pytest
 from spec_examples import PATIENTS, write
 
 from anon_spark.errors import SpecError
-from anon_spark.grouping import Mondrian
+from anon_spark.grouping.mondrian import Mondrian
 from anon_spark.privacy import KAnonymity
 from anon_spark.spec import (
     AttributeSpec,
@@ -14,6 +14,7 @@ from anon_spark.spec import (
     SourceSpec,
     read_spec,
 )
+from anon_spark.utility.certainty_penalty import GlobalCertaintyPenalty
 
 
 def changed(tmp_path: Path, *overrides: str) -> ReleaseSpec:
@@ -44,7 +45,7 @@ def test_overrides(tmp_path: Path) -> None:
     assert spec.method == Mondrian(relaxed=True)
     assert spec.source.options == {"sep": "|", "header": True, "nullValue": "12"}
     assert spec.seed is None
-    assert spec.metrics == ("gcp",)
+    assert spec.metrics == (GlobalCertaintyPenalty(),)
     assert spec.partition_rows == 1000
     assert spec.release.form.interval == "label"
     assert spec.attributes["zip"].hierarchy is None

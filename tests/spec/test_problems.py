@@ -116,12 +116,14 @@ PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
             minimal(release={"path": "o", "form": "generalised"}),
             (
                 "release.form: 'generalised' is not a publication form; "
-                "did you mean 'generalized'? known: anatomy, generalized, "
+                "did you mean 'generalized'? known: anatomy, "
+                "generalized, microaggregated, sliced"
             ),
         ),
         (
             minimal(release={"path": "o", "form": {"form": "generalized"}}),
-            "release.form: a mapping is not a publication form; known: anatomy, generalized, ",
+            "release.form: a mapping is not a publication form; known: anatomy, "
+            "generalized, microaggregated, sliced",
         ),
         (
             minimal(release={"path": "o", "interval": "labels"}),
@@ -143,6 +145,77 @@ PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
             "metrics.0: 'gpc' is not a metric; did you mean 'gcp'? known: ",
         ),
         (minimal(metrics=["gcp", "loss", "gcp"]), "metrics.2: 'gcp' is given twice; keep one"),
+        (
+            minimal(
+                metrics=[{"query_error": {"dimensions": 1}}, {"query_error": {"dimensions": 1}}]
+            ),
+            "metrics.1: 'query_error' is given twice; keep one",
+        ),
+        (minimal(metrics=[5]), "metrics.0: 5 is not a metric; known: "),
+        (
+            minimal(metrics=[{"query_eror": {}}]),
+            "metrics.0: 'query_eror' is not a metric; did you mean 'query_error'? known: ",
+        ),
+        (
+            minimal(metrics=[{"gcp": {}}]),
+            "metrics.0: 'gcp' takes no parameters; give its name alone",
+        ),
+        (
+            minimal(metrics=[{"query_error": None, "queries": 1000}]),
+            (
+                "metrics.0: a mapping of 2 names is not a metric; give one name, and its "
+                "parameters as a mapping behind it"
+            ),
+        ),
+        (
+            minimal(metrics=[{"query_error": None}]),
+            (
+                "metrics.0.query_error: null is not a mapping of queries, dimensions, "
+                "selectivity, seed, sanity, attribute"
+            ),
+        ),
+        (
+            minimal(metrics=[{"query_error": {"queries": "1000", "dimensions": 1}}]),
+            "metrics.0.query_error.queries: '1000' is not a whole number; write it without quotes",
+        ),
+        (
+            minimal(metrics=[{"query_error": {"queries": 99, "dimensions": 1}}]),
+            "metrics.0.query_error.queries: 99: queries must be 100 to 10,000",
+        ),
+        (
+            minimal(metrics=[{"query_error": {"querys": 99, "dimensions": 1}}]),
+            (
+                "metrics.0.query_error.querys: is not a parameter of query_error; did you mean "
+                "'queries'? known: "
+            ),
+        ),
+        (
+            minimal(metrics=["query_error"]),
+            (
+                "metrics.0.query_error.dimensions: 3 is more than the table has "
+                "quasi-identifiers; give 1"
+            ),
+        ),
+        (
+            minimal(metrics=[{"query_error": {"dimensions": 1, "attribute": "age"}}]),
+            "metrics.0.query_error.attribute: 'age' is not a column with the role sensitive",
+        ),
+        *[
+            (
+                minimal(metrics=[{"query_error": {"dimensions": 1, **wrong}}]),
+                f"metrics.0.query_error.{name}: {problem}",
+            )
+            for name, wrong, problem in (
+                ("dimensions", {"dimensions": 0}, "0: dimensions must be 1 or more"),
+                (
+                    "selectivity",
+                    {"selectivity": 0.0},
+                    "0.0: selectivity must be above 0 and at most 1",
+                ),
+                ("seed", {"seed": -1}, "-1: seed must be 0 or more"),
+                ("sanity", {"sanity": -1}, "-1: sanity must be 0 or more"),
+            )
+        ],
         (
             minimal(metrics="gcp"),
             "metrics: 'gcp' is not a list of metrics, such as [gcp, discernibility]",

@@ -66,7 +66,22 @@ specs = st.fixed_dictionaries(
             ),
         ),
         "method": st.booleans().map(lambda relaxed: {"name": "mondrian", "relaxed": relaxed}),
-        "metrics": st.lists(st.sampled_from(["gcp", "loss", "class_sizes"]), unique=True),
+        "metrics": st.lists(
+            st.sampled_from(["gcp", "loss", "class_sizes"])
+            | st.fixed_dictionaries(
+                {
+                    "query_error": st.fixed_dictionaries(
+                        {"dimensions": st.just(1)},
+                        optional={
+                            "queries": st.integers(100, 10_000),
+                            "selectivity": st.floats(0.01, 1.0),
+                            "seed": st.integers(0, 9),
+                        },
+                    )
+                }
+            ),
+            unique_by=lambda metric: metric if isinstance(metric, str) else next(iter(metric)),
+        ),
         "seed": st.integers(min_value=0),
         "partition_rows": st.integers(min_value=1),
         "other_columns": st.sampled_from(["refuse", "drop", "keep"]),
@@ -103,7 +118,7 @@ def test_to_dict_shows_the_defaults() -> None:
         },
         "other_columns": "refuse",
         "privacy": [{"model": "k_anonymity", "k": 2}],
-        "method": {"name": "mondrian", "relaxed": False, "refine": False},
+        "method": {"name": "mondrian", "relaxed": False, "cut": "widest", "refine": False},
         "sensitive_as_quasi_identifier": False,
         "suppression": {"limit": 0.0},
         "release": {

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from anon_spark.grouping.microaggregation.kd_tree import KdTree, leaf_order, nearest, plant
+from anon_spark.grouping.microaggregation.guide import AMONG, guide_to, guided
+from anon_spark.grouping.microaggregation.kd_tree import leaf_order, plant
 from anon_spark.grouping.microaggregation.window import (
     Classes,
     Window,
@@ -60,14 +61,15 @@ def lowered(
     pairs = (width * k) ** 2
     rebuilds = int(min(effort * classes, max(effort * _WORK - classes * pairs, 0) / pairs))
     # near points and classes lie close in memory
-    order = leaf_order(points)
+    guide = guide_to(points)
+    order = leaf_order(guide)
     found = labels[order]
     _, first, place = np.unique(found, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     found = rank[place]
     sweeps = int(rebuilds < 5 * classes) + int(rebuilds < classes)
-    exchange(points[order], found, k, width, sweeps, rebuilds, seed)
+    exchange(points[order], guide[order], found, k, width, sweeps, rebuilds, seed)
     lowered_labels = np.empty_like(found)
     lowered_labels[order] = found
     return compact(lowered_labels)
@@ -81,6 +83,7 @@ def compact(labels: NDArray[np.integer]) -> NDArray[np.int32]:
 @kernel
 def exchange(
     points: np.ndarray,
+    guide: np.ndarray,
     labels: np.ndarray,
     k: int,
     width: int,
@@ -97,6 +100,7 @@ def exchange(
 
     Args:
         points: Coordinates, shape (n, p); their order decides between ties.
+        guide: What neighbours are looked for by, see `guide_to`.
         labels: Classes, numbers below n // k, shape (n,); some numbers may be unused at the end.
         k: Least size of a class; none has 2 k points or more.
         width: Classes of a window.
@@ -108,15 +112,19 @@ def exchange(
     classes = n // k
     table = enroll(labels, classes, k)
     w = open_window(width, k, points.shape[1], seed)
-    tree = plant(points)
-    reach = min(n, max(width * k, 2 * width))
+    tree = plant(guide)
+    reach = max(width * k, 2 * width)
+    leaves = reach // 2 + _LEAVES
+    if guide.shape[1] < points.shape[1]:
+        reach *= AMONG
+    reach = min(n, reach)
     near, far = np.empty(reach, np.int64), np.empty(reach)
     for _ in range(sweeps):
         gains = 0
         for c in range(classes):
             if table.size[c] > 0:
                 middle = table.member[c, draw(w, table.size[c])]
-                found = around(tree, points[middle], near, far)
+                found = guided(tree, guide, points, middle, near, far, leaves)
                 gains += search(w, table, points, labels, near[:found], 0)
         if gains == 0:
             break
@@ -129,16 +137,8 @@ def exchange(
         if turn % 2 == 0 and upto[-1] > 0:
             middle = np.searchsorted(upto, draw(w, 1 << 53) / 2.0**53 * upto[-1], side="right")
             middle = min(middle, n - 1)
-        found = around(tree, points[middle], near, far)
+        found = guided(tree, guide, points, middle, near, far, leaves)
         search(w, table, points, labels, near[:found], _REBUILT)
-
-
-@kernel
-def around(
-    tree: KdTree, center: np.ndarray, near: np.ndarray, far: np.ndarray
-) -> int:  # pragma: no cover - compiled
-    """About the len(near) nearest points; how many."""
-    return nearest(tree, center, len(near), near, far, len(near) // 2 + _LEAVES)
 
 
 @kernel

@@ -3,10 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from anon_spark.grouping.microaggregation.exchange import lowered
 from anon_spark.grouping.microaggregation.fixed_size import fixed_size
 
 _AFFORDABLE = 4e9  # coordinates in all distances, which take a few seconds
 _MOST_LEVELS = 4
+_FLAT = 2  # coordinates, up to which a tree makes plain MDAV near-linear: a million points a second
+_EFFORT = 3.0  # of the search that makes good what cells lose
 
 
 def cell_sizes(n: int, k: int, levels: int) -> tuple[int, ...]:
@@ -28,6 +31,8 @@ def cell_sizes(n: int, k: int, levels: int) -> tuple[int, ...]:
 
 def affordable_levels(n: int, p: int, k: int) -> int:
     """The least number of levels that takes a few seconds, for n points of p coordinates."""
+    if p <= _FLAT:
+        return 0
     for levels in range(_MOST_LEVELS):
         if 0.75 * (levels + 1) * n * p * (n / k) ** (1 / (levels + 1)) <= _AFFORDABLE:
             return levels
@@ -58,3 +63,29 @@ def in_macrocells(
             labels[rows] = parts + classes
             classes += int(parts.max(initial=-1)) + 1
     return labels
+
+
+def affordable_classes(
+    points: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
+    *,
+    levels: int | None = None,
+    nearest_residue: bool = False,
+) -> NDArray[np.int32]:
+    """Plain MDAV, or where that takes too long MDAV in macrocells and a local search after it.
+
+    Args:
+        points: Coordinates, shape (n, p); their order decides between ties.
+        k: Least size of a class, >= 1.
+        rng: Draws the windows of the search.
+        levels: As for `in_macrocells`; by default the least that takes seconds.
+        nearest_residue: As for `fixed_size`.
+
+    Returns:
+        Class labels 0..m-1, shape (n,); sizes k..2k-1 where n >= k.
+    """
+    if levels is None:
+        levels = affordable_levels(len(points), points.shape[1], k)
+    labels = in_macrocells(points, k, levels, nearest_residue=nearest_residue)
+    return lowered(points, labels, k, _EFFORT, rng) if levels > 0 else labels

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.microaggregation.exchange import compact
-from anon_spark.grouping.microaggregation.kd_tree import nearest, plant
+from anon_spark.grouping.microaggregation.guide import AMONG, guide_to, guided
+from anon_spark.grouping.microaggregation.kd_tree import plant
 from anon_spark.kernel_cache import kernel
 from anon_spark.privacy import Requirement, satisfied
 from anon_spark.privacy.arranging import arranged
@@ -13,6 +14,7 @@ from anon_spark.privacy.predicates import Predicates
 from anon_spark.privacy.rows import Rows, Scratch
 
 _CHOICE = 8  # near classes, of which that is taken whose union loses least
+_LEAVES = 1 << 60  # of the tree, all of them: which classes merge is exact
 _PATIENT = 12  # rounds in which a class takes one other; then twice as many in each
 
 
@@ -49,7 +51,7 @@ def merged(
             break
         mean = np.column_stack([np.bincount(labels, column) / size for column in points.T])
         partners = min(1 << max(turn - _PATIENT, 0), len(size))
-        labels = compact(_joined(mean, size, bad, partners)[labels])
+        labels = compact(_joined(mean, guide_to(mean), size, bad, partners)[labels])
         turn += 1
     return labels
 
@@ -67,19 +69,20 @@ def violating(
 
 @kernel
 def _joined(
-    mean: np.ndarray, size: np.ndarray, bad: np.ndarray, partners: int
+    mean: np.ndarray, guide: np.ndarray, size: np.ndarray, bad: np.ndarray, partners: int
 ) -> np.ndarray:  # pragma: no cover - compiled
     """Which class each of the m classes becomes a part of, shape (m,)."""
     m = len(mean)
-    tree = plant(mean)
+    tree = plant(guide)
     root = np.arange(m)
     taken = np.zeros(m, np.bool_)
     wanted = min(m, _CHOICE + partners)
-    near, far = np.empty(wanted, np.int64), np.empty(wanted)
+    reach = min(m, AMONG * wanted) if guide.shape[1] < mean.shape[1] else wanted
+    near, far = np.empty(reach, np.int64), np.empty(reach)
     for c in range(m):
         if not bad[c] or taken[c]:
             continue
-        found = nearest(tree, mean[c], wanted, near, far)
+        found = min(guided(tree, guide, mean, c, near, far, _LEAVES), wanted)
         for _ in range(partners):
             best, least = -1, np.inf
             free = False

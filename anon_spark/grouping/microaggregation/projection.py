@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 _RIDGE = 1e-6  # of the mean variance within labels: coordinates of a hierarchy depend on each other
 _LEAST = 1e-6  # of the power of a discriminant; less is rounding
-_DIGITS = 9  # of a score: the last ones depend on how many threads have summed
+_DIGITS = 9  # of a score, so that equal points have equal ones however they are summed
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Lda:
         target: The column of the class label. Each of its values is a label, and a missing one.
         scale: How far rows are drawn apart, 1 or more, and 1 is no projection at all. Along every
             discriminant the rows of one label are taken to vary as much as along an attribute of
-            mean weight, and are stretched `scale` times.
+            mean weight, and are stretched `scale` times. Of 1, 2, 3, 4 and 6 the default gave the
+            best models on rows of Adult that were set aside, for classes of 50 to 200 rows.
 
     Raises:
         ValueError: The scale is below 1 or not finite.
@@ -89,10 +90,49 @@ def projected(
         return points
     scatter[np.diag_indices(p)] += ridge
     between = (mean - points.mean(axis=0)) * np.sqrt(size / n)[:, None]
-    directions = np.linalg.solve(scatter, between.T)
-    power, basis = np.linalg.eigh(between @ directions)
-    kept = power > _LEAST * max(float(power[-1]), _LEAST)
-    # so that the points of one label have variance 1 along each
-    directions = directions @ (basis[:, kept] / np.sqrt(power[kept]))
+    directions = _discriminants(scatter, between)
     scores = np.round(np.einsum("np,pm->nm", points, directions), _DIGITS)
     return np.column_stack([points, scores * (unit * math.sqrt(scale**2 - 1.0))])
+
+
+def _discriminants(
+    scatter: NDArray[np.float64], between: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Directions along which points of one label have variance 1, and no covariance.
+
+    They span the directions of Fisher, scatter^-1 times the means. Gauss and Gram-Schmidt rather
+    than a library of linear algebra, whose last digits depend on the number of threads: those would
+    decide between ties.
+
+    Args:
+        scatter: Covariance within labels, positive definite, shape (p, p).
+        between: Weighted differences of the means of c labels from that of all, shape (c, p).
+
+    Returns:
+        Shape (p, m), m <= min(c - 1, p).
+    """
+    p = len(scatter)
+    system = np.column_stack([scatter, between.T])
+    for pivot in range(p):
+        system[pivot] /= system[pivot, pivot]
+        factor = system[:, pivot].copy()
+        factor[pivot] = 0.0
+        system -= factor[:, None] * system[pivot]
+    left = system[:, p:]
+    # of a direction x the weight y = scatter x, so that x y is the variance along it
+    weight = between.T.copy()
+    found: list[NDArray[np.float64]] = []
+    most = _LEAST
+    while len(found) < p:
+        power = (left * weight).sum(axis=0)
+        best = int(np.argmax(power))
+        most = max(most, float(power[best]))
+        if not power[best] > _LEAST * most:
+            break
+        length = math.sqrt(float(power[best]))
+        direction, along = left[:, best] / length, weight[:, best] / length
+        share = (along[:, None] * left).sum(axis=0)
+        left = left - direction[:, None] * share
+        weight = weight - along[:, None] * share
+        found.append(direction)
+    return np.column_stack(found) if found else np.empty((p, 0))

@@ -1,8 +1,9 @@
 """Refinement: classes exchange rows as long as the certainty penalty falls.
 
 For any grouping that satisfies a requirement. Rows move to a neighbouring class; classes are cut in
-two, dissolved among their neighbours, or united with one of them and cut elsewhere. What does not
-lower the penalty of the table, or would break the requirement, is not done: the result is never
+two, dissolved among their neighbours, or united with one of them and cut elsewhere; and where only
+the number of rows is asked, a class gives rows and takes others in their place. What does not lower
+the penalty of the table, or would break the requirement, is not done: the result is never
 worse than what it starts from.
 
 Neighbours are looked for in cells of some hundred classes, so that the time is near-linear in the
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.lattice.levels import tuples_of
+from anon_spark.grouping.refinement.exchange import exchange
 from anon_spark.grouping.refinement.moves import SIGNIFICANT, improve
 from anon_spark.grouping.refinement.state import State, labels_of, state_of
 from anon_spark.privacy import Requirement
@@ -43,6 +45,9 @@ def refined(block: Block, labels: NDArray[np.int32], requirement: Requirement) -
         gain = 0.0
         for cell in _cells(state, turn):
             gain += improve(state, cell)
+            # moves take rows farther, so they come first
+            if state.asked.plain and turn > 0:
+                gain += exchange(state, cell)
         if gain <= SIGNIFICANT * block.rows:
             break
     placed = np.empty(block.rows, np.int32)

@@ -40,7 +40,7 @@ def improve(state: State, cell: np.ndarray) -> float:  # pragma: no cover - comp
 
 
 @kernel
-def _cheapest(
+def cheapest(
     state: State, cell: np.ndarray, own: int, lot: int, x: int, below: float
 ) -> tuple[int, float]:  # pragma: no cover - compiled
     """The class of a cell whose penalty x rows of a lot raise least, if by less than `below`."""
@@ -79,7 +79,7 @@ def _relocate(state: State, own: int, cell: np.ndarray) -> float:  # pragma: no 
         saved = classes.size[own] * classes.cost[own] - (classes.size[own] - x) * rest
         if saved <= SIGNIFICANT:
             continue
-        other, rise = _cheapest(state, cell, own, lot, x, saved - SIGNIFICANT)
+        other, rise = cheapest(state, cell, own, lot, x, saved - SIGNIFICANT)
         if other < 0:
             continue
         if not asked.plain and not (holds(state, own, lot, -1) and holds(state, other, -1, lot)):
@@ -113,7 +113,7 @@ def _dissolve(state: State, own: int, cell: np.ndarray) -> float:  # pragma: no 
     mine = lots_of(state, own)
     went = np.full(len(mine), -1, np.int64)
     for i in range(len(mine)):
-        other, rise = _cheapest(state, cell, own, mine[i], state.lots.rows[mine[i]], left)
+        other, rise = cheapest(state, cell, own, mine[i], state.lots.rows[mine[i]], left)
         if other < 0:
             break
         left -= rise

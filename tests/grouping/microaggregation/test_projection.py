@@ -27,11 +27,6 @@ def test_a_scale_of_1_gives_the_classes_without_a_projection(kind):
     np.testing.assert_array_equal(with_label, group(kind(), block_of(x), 5))
 
 
-def test_it_reads_the_column_of_the_label():
-    assert Mdav().reads == ()
-    assert Mdav(projection=Projection(Lda("salary"))).reads == ("salary",)
-
-
 def test_points_are_drawn_apart_along_the_direction_of_fisher():
     # two labels of equal covariance: the direction is its inverse times the difference of means
     rng = np.random.default_rng(3)

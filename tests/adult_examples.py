@@ -10,7 +10,7 @@ from block_examples import make_block
 from anon_spark.block import Block
 from anon_spark.hierarchy_files import read_csv
 
-ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult"
+ADULT = Path(__file__).parents[2] / "shared" / "data" / "adult"
 QUASI_IDENTIFIERS = (
     "sex",
     "age",

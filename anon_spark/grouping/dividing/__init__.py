@@ -1,0 +1,1 @@
+"""Groups divided in two, again and again, where that lowers the certainty penalty."""

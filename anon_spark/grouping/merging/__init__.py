@@ -1,0 +1,1 @@
+"""Groups merged, the cheapest merges first, until all of them are classes."""

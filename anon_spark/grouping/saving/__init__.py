@@ -1,0 +1,1 @@
+"""Cuts chosen by the certainty penalty that they save."""
