@@ -111,6 +111,17 @@ class Published:
     counts: Mapping[str, DataFrame]
     others: tuple[DataFrame, ...] = ()
 
+    @classmethod
+    def of(cls, tables: Sequence[tuple[Table, DataFrame]], names: Sequence[str]) -> "Published":
+        """The tables, each under its names inside the job, as one; `names` as above."""
+        (_, rows), *more = tables
+        return cls(
+            rows,
+            tuple(names),
+            {t.counted.plain: found for t, found in more if t.counted is not None},
+            tuple(found for t, found in more if t.counted is None),
+        )
+
     def table_with(self, column: str) -> DataFrame:
         """The table of rows that has a column."""
         tables = (self.rows, *self.others)

@@ -285,9 +285,7 @@ def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> Publish
             _content(prepared, staged, table).toDF(*table.public).write.parquet(path)
         found = prepared.table.sparkSession.read.parquet(path).toDF(*table.internal)
         read.append((table, found))
-    counts = {t.counted.plain: found for t, found in read if t.counted is not None}
-    others = tuple(found for t, found in read[1:] if t.counted is None)
-    return Published(read[0][1], tuple(form.class_names(encodings)), counts, others)
+    return Published.of(read, form.class_names(encodings))
 
 
 def _content(prepared: Prepared, staged: DataFrame, table: Table) -> DataFrame:

@@ -37,6 +37,7 @@ class Sliced(ExactForm):
     name: ClassVar[str] = "sliced"
     sliced: ClassVar[bool] = True
     key: ClassVar[str] = BUCKET
+    estimated_by: ClassVar[str] = "buckets"
 
     columns: int | tuple[tuple[str, ...], ...] = 2
     layout: Literal["wide", "columns"] = "wide"
