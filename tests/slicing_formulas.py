@@ -5,6 +5,14 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+PATIENTS = [
+    (22, "M", 47906, "dyspepsia"), (22, "F", 47906, "flu"),
+    (33, "F", 47905, "flu"), (52, "F", 47905, "bronchitis"),
+    (54, "M", 47302, "flu"), (60, "M", 47302, "dyspepsia"),
+    (60, "M", 47304, "dyspepsia"), (64, "F", 47304, "gastritis"),
+]  # fmt: skip
+"""The example of the paper: age, sex, zip code and disease."""
+
 Bucket = Mapping[tuple[str, ...], Sequence[tuple[Any, ...]]]
 """The rows of every slice of one bucket, by the columns of the slice."""
 

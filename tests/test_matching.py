@@ -3,19 +3,13 @@
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
-from slicing_formulas import buckets_of, fake_tuples, posterior, probabilities
+from slicing_formulas import PATIENTS, buckets_of, fake_tuples, posterior, probabilities
 
 from anon_spark import matching
 from anon_spark.sensitive import key_of
 
 pytestmark = pytest.mark.spark
 
-PATIENTS = [
-    (22, "M", 47906, "dyspepsia"), (22, "F", 47906, "flu"),
-    (33, "F", 47905, "flu"), (52, "F", 47905, "bronchitis"),
-    (54, "M", 47302, "flu"), (60, "M", 47302, "dyspepsia"),
-    (60, "M", 47304, "dyspepsia"), (64, "F", 47304, "gastritis"),
-]  # fmt: skip
 NAMES = ("age", "sex", "zip", "disease")
 SLICES = (("age", "sex"), ("zip", "disease"))
 SCHEMA = "bucket_id long, age int, sex string, zip int, disease string"

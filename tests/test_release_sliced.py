@@ -10,13 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
 from release_examples import nothing_released, release, spec_for
-from slicing_formulas import buckets_of, fake_tuples, posterior, probabilities
+from slicing_formulas import PATIENTS, buckets_of, fake_tuples, posterior, probabilities
 
 import anon_spark
 from anon_spark.assessment import assess_path
+from anon_spark.disclosure import examine_disclosure
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.plan import plan
+from anon_spark.preparation import prepare
+from anon_spark.published import Published
 
 pytestmark = pytest.mark.spark
 
@@ -167,6 +172,92 @@ def test_columns_stay_exactly_as_they_were(spark, tmp_path):
             map(repr, df.select(names).collect())
         )
     assert anon_spark.verify(str(tmp_path / "r"), spark).holds
+
+
+def test_the_papers_example(spark, tmp_path):
+    """Eight patients, {age, sex} and {zip, disease}: two buckets of four, everybody at one half."""
+    attributes = dict.fromkeys(("age", "sex", "zip"), "quasi_identifier")
+    df = spark.createDataFrame(PATIENTS, "age int, sex string, zip int, disease string")
+    slices = [["age", "sex"], ["zip", "disease"]]
+    made = release(
+        df, tmp_path / "r", {**attributes, "disease": "sensitive"},
+        form={"form": "sliced", "columns": slices},
+        privacy=[*DIVERSE, {"model": "k_anonymity", "k": 4}],
+    )  # fmt: skip
+    buckets = buckets_of(list(tables(made).values()), slices)
+    held = [Counter(parts["zip", "disease"]) for parts in buckets.values()]
+    assert sorted(held, key=repr) == sorted(
+        [Counter(row[2:] for row in PATIENTS[:4]), Counter(row[2:] for row in PATIENTS[4:])],
+        key=repr,
+    )
+    plain = [dict(zip((*attributes, "disease"), row, strict=True)) for row in PATIENTS]
+    assert sorted(fake_tuples(buckets, plain)) == [8, 12]
+    assert made.manifest["disclosure"] == {
+        "posterior": {"disease": pytest.approx(0.5)},
+        "in_several_buckets": 0.0,
+        "fake_tuples": (12 + 8) / 8,
+        "tuples": 1.0,
+    }
+    audit = anon_spark.verify(made.path, spark)
+    assert audit.holds
+    assert audit.unchecked == ()
+
+
+def test_a_sensitive_slice_of_its_own_is_bucketization(spark, tmp_path):
+    """The buckets, and how often each value is in them, are those of an anatomy of such groups."""
+    rows = people(200)
+    changes = {"privacy": DIVERSE, "method": {"name": "mondrian", "relaxed": True}}
+    sliced = release(
+        frame(spark, rows), tmp_path / "s", ROLES, **changes,
+        form={"form": "sliced", "columns": [["age", "sex", "zip", "job"], ["illness"]]},
+    )  # fmt: skip
+    anatomy = release(
+        frame(spark, rows), tmp_path / "a", ROLES, **changes, form={"form": "anatomy"}
+    )
+    told: dict[str, list[Any]] = {"sliced": [], "anatomy": []}
+    for bucket in buckets_of(list(tables(sliced).values()), sliced.manifest["slices"]).values():
+        told["sliced"].append([Counter(part) for part in bucket.values()])
+    groups: dict[int, list[Counter[Any]]] = defaultdict(lambda: [Counter(), Counter()])
+    for row in tables(anatomy)["qit"]:
+        groups[row["group_id"]][0][tuple(row[n] for n in NAMES[:4])] += 1
+    for row in tables(anatomy)["st"]:
+        groups[row["group_id"]][1][(row["illness"],)] += row["count"]
+    told["anatomy"] = list(groups.values())
+    assert len(told["sliced"]) > 3
+    one, other = ([[frozenset(c.items()) for c in g] for g in told[form]] for form in told)
+    assert Counter(map(tuple, one)) == Counter(map(tuple, other))
+
+
+def test_constant_columns_and_missing_values(spark, tmp_path):
+    rows = [(7, None, i % 25, "same", "uvwx"[i % 4]) for i in range(100)]
+    made = release(
+        frame(spark, rows), tmp_path / "r", ROLES, privacy=DIVERSE,
+        form={"form": "sliced", "columns": 2},
+    )  # fmt: skip
+    check(made, rows, 0.5)
+    assert anon_spark.verify(made.path, spark).holds
+
+
+def test_a_value_that_is_surer_than_allowed_stops_the_release(spark, tmp_path):
+    """The check over all buckets reads what was written, not what should have been."""
+    rows = [(*row[:3], "km"[i % 2], "uvwxy"[i % 5]) for i, row in enumerate(people(60))]
+    df = frame(spark, rows)
+    form = {"form": "sliced", "columns": SLICES}
+    prepared = prepare(df, spec_for(tmp_path / "r", ROLES, privacy=DIVERSE, form=form))
+    [table] = prepared.tables
+    one = Window.orderBy(*NAMES)
+    for size, holds in ((60, True), (1, False)):
+        bucket = F.floor((F.row_number().over(one) - 1) / size).alias("bucket_id")
+        written = df.select(bucket, *NAMES).toDF(*table.internal)
+        published = Published.of([(table, written)], ["bucket_id"])
+        if holds:
+            told = examine_disclosure(prepared, published)
+            assert told is not None
+            assert told["posterior"]["illness"] == pytest.approx(0.2)
+            continue
+        with pytest.raises(RequirementError) as error:
+            examine_disclosure(prepared, published)
+        assert "a value of 'illness' has probability 1 for somebody" in str(error.value)
 
 
 def test_several_sensitive_attributes(spark, tmp_path):
