@@ -25,6 +25,8 @@ from anon_spark.sensitive import key_of, plain_value
 
 MOST_PAIRS = 1 << 24
 """Most pairs of a tuple and a bucket that are looked at; of more, those of a sample of tuples."""
+MOST_COUNTED = 1 << 20
+"""The same where they are only counted: so many tell how many there are."""
 
 
 def examine_disclosure(prepared: Prepared, published: Published) -> dict[str, Any] | None:
@@ -35,7 +37,7 @@ def examine_disclosure(prepared: Prepared, published: Published) -> dict[str, An
         the greatest probability of a value, over all persons; `in_several_buckets`, the share of
         rows that match two buckets or more by their quasi-identifiers; `fake_tuples`, how many
         tuples that are not in the source the buckets could be made of, for each row; and `tuples`,
-        which share of the source's distinct tuples was looked at.
+        which share of the source's distinct tuples was looked at for the first two.
 
     Raises:
         RequirementError: A value is surer than the requirement allows.
@@ -46,18 +48,19 @@ def examine_disclosure(prepared: Prepared, published: Published) -> dict[str, An
     buckets = _Buckets(published, columns.together)
     kept: list[DataFrame] = []
     try:
-        members = _Look(prepared, buckets, columns.quasi_identifiers, kept)
+        members = _Look(prepared, buckets, columns.quasi_identifiers, kept, MOST_PAIRS)
+        looked_at = members.share
         several = members.in_several()
         posterior: dict[str, float] = {}
         for column in columns.sensitive:
             known = tuple(c for c in columns.published if c is not column)
             look = members
             if len(columns.sensitive) > 1:
-                look = _Look(prepared, buckets, known, kept)
+                look = _Look(prepared, buckets, known, kept, MOST_PAIRS)
+                looked_at = min(looked_at, look.share)
             posterior[column.name] = look.surest(column)
-        whole = _Look(prepared, buckets, columns.published, kept)
-        fake = (buckets.tuples() - whole.pairs() / whole.share) / prepared.profile.rows
-        looked_at = min(members.share, whole.share)
+        whole = _Look(prepared, buckets, columns.published, kept, MOST_COUNTED)
+        fake = max(buckets.tuples() - whole.pairs() / whole.share, 0) / prepared.profile.rows
     finally:
         for frame in kept:
             frame.unpersist()
@@ -123,6 +126,7 @@ class _Look:
         buckets: _Buckets,
         known: Sequence[Column],
         kept: list[DataFrame],
+        most: int,
     ) -> None:
         self._buckets, self._known = buckets, known
         parts = {f"k{i}": [c for c in part if c in known] for i, part in enumerate(buckets.slices)}
@@ -131,7 +135,7 @@ class _Look:
         who = matching.persons(prepared.own_rows, keys, F.count(F.lit(1)))
         counts = {name: buckets.counts(part) for name, part in self._parts.items()}
         pairs = matching.comparisons(who, counts)
-        every = -(-min(pairs.values()) // MOST_PAIRS)
+        every = -(-min(pairs.values()) // most)
         self.share = 1 / max(every, 1)
         if every > 1:
             who = who.where(F.pmod("tuple", F.lit(every)) == 0)

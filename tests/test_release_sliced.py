@@ -1,66 +1,25 @@
 """Releases in slices: exact values that belong together by bucket only."""
 
-import json
 from collections import Counter, defaultdict
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 from release_examples import nothing_released, release, spec_for
+from sliced_examples import DIVERSE, NAMES, ROLES, SLICES, frame, people, tables
 from slicing_formulas import PATIENTS, buckets_of, fake_tuples, posterior, probabilities
 
 import anon_spark
-from anon_spark.assessment import assess_path
+from anon_spark import disclosure
 from anon_spark.disclosure import examine_disclosure
 from anon_spark.errors import RequirementError, SpecError
-from anon_spark.plan import plan
 from anon_spark.preparation import prepare
 from anon_spark.published import Published
 
 pytestmark = pytest.mark.spark
-
-NAMES = ("age", "sex", "zip", "job", "illness")
-SCHEMA = "age int, sex string, zip int, job string, illness string"
-ROLES = {
-    "age": "quasi_identifier",
-    "sex": "quasi_identifier",
-    "zip": {"role": "quasi_identifier", "hierarchy": {"prefix": {}}},
-    "job": "quasi_identifier",
-    "illness": "sensitive",
-}
-SLICES = [["age", "sex"], ["zip"], ["job", "illness"]]
-DIVERSE = [{"model": "alpha_k_anonymity", "alpha": 0.5, "k": 2}]
-
-
-def people(n: int = 240, seed: int = 3) -> list[tuple[Any, ...]]:
-    rng = np.random.default_rng(seed)
-    return [
-        (
-            None if rng.random() < 0.05 else int(rng.integers(18, 60)),
-            str(rng.choice(["M", "F"])),
-            int(rng.integers(53000, 53009)),
-            None if rng.random() < 0.1 else str(rng.choice(["k", "m "])),
-            None if rng.random() < 0.05 else str(rng.choice(list("uvwxyz"))),
-        )
-        for _ in range(n)
-    ]
-
-
-def frame(spark: Any, rows: list[tuple[Any, ...]]) -> Any:
-    return spark.createDataFrame(rows, SCHEMA)
-
-
-def tables(made: anon_spark.Release) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table, in the order of the files, read with pyarrow."""
-    return {
-        name: pq.read_table(Path(made.path) / name).to_pylist() for name in made.manifest["tables"]
-    }
 
 
 def check(made: anon_spark.Release, rows: list[tuple[Any, ...]], alpha: float) -> None:
@@ -260,6 +219,26 @@ def test_a_value_that_is_surer_than_allowed_stops_the_release(spark, tmp_path):
         assert "a value of 'illness' has probability 1 for somebody" in str(error.value)
 
 
+def test_of_many_tuples_a_sample_is_looked_at(spark, tmp_path, monkeypatch):
+    rows = people(400)
+    df = frame(spark, rows)
+    form = {"form": "sliced", "columns": [["age", "sex"], ["zip", "job"], ["illness"]]}
+    changes = {"privacy": DIVERSE, "form": form, "method": {"name": "mondrian", "relaxed": True}}
+    made = release(df, tmp_path / "r", ROLES, **changes)
+    prepared = prepare(df, spec_for(tmp_path / "r", ROLES, **changes))
+    [table] = prepared.tables
+    written = spark.read.parquet(f"{made.path}/{table.folder}").toDF(*table.internal)
+    published = Published.of([(table, written)], ["bucket_id"])
+    whole = made.manifest["disclosure"]
+    monkeypatch.setattr(disclosure, "MOST_PAIRS", 200)
+    found = examine_disclosure(prepared, published)
+    assert found is not None
+    assert 0 < found["tuples"] < 1
+    assert found["fake_tuples"] == pytest.approx(whole["fake_tuples"])
+    assert found["posterior"]["illness"] <= whole["posterior"]["illness"] + 1e-9
+    assert found["in_several_buckets"] == pytest.approx(whole["in_several_buckets"], abs=0.25)
+
+
 def test_several_sensitive_attributes(spark, tmp_path):
     # each is safe from somebody who knows all else, the other sensitive value included
     rows = people(300)
@@ -316,97 +295,6 @@ def test_attributes_that_would_give_values_away_leave_the_slice(spark, tmp_path)
     assert nothing_released(tmp_path / "s")
 
 
-@pytest.mark.parametrize("layout", ["wide", "columns"])
-def test_files_that_were_altered_are_found(spark, tmp_path, layout):
-    made = release(
-        frame(spark, people(150)), tmp_path / "r", ROLES, privacy=DIVERSE,
-        form={"form": "sliced", "columns": SLICES, "layout": layout},
-    )  # fmt: skip
-    folder = Path(made.path) / list(made.manifest["tables"])[-1]
-    [file] = sorted(folder.glob("*.parquet"))
-    data = pq.read_table(file)
-    for crc in folder.glob(".*.crc"):
-        crc.unlink()
-    for harm in ("value", "row", "bucket", "place"):
-        changed = data.to_pylist()
-        one = changed[0]
-        if harm == "value":
-            one["illness"] = "new"
-        elif harm == "row":
-            del changed[5]
-        elif harm == "bucket":
-            one["bucket_id"] = next(
-                r["bucket_id"] for r in changed if r["bucket_id"] != one["bucket_id"]
-            )
-        else:
-            # the slice holds the same rows, in other buckets
-            one, other = next(
-                (r, t)
-                for r in changed
-                for t in changed
-                if r["bucket_id"] != t["bucket_id"]
-                and r["illness"] != t["illness"]
-                and r["job"] == t["job"]
-            )
-            one["illness"], other["illness"] = other["illness"], one["illness"]
-        pq.write_table(pa.Table.from_pylist(changed, data.schema), file)
-        audit = anon_spark.verify(made.path, spark)
-        assert not audit.holds
-        assert all("\n" not in problem for problem in audit.problems)
-    pq.write_table(data, file)
-    assert anon_spark.verify(made.path, spark).holds
-
-
-def test_a_manifest_whose_slices_are_others_is_damaged(spark, tmp_path):
-    made = release(
-        frame(spark, people(150)), tmp_path / "r", ROLES, privacy=DIVERSE,
-        form={"form": "sliced", "columns": SLICES},
-    )  # fmt: skip
-    path = Path(made.path) / "manifest.json"
-    told = json.loads(path.read_text())
-    told["slices"] = told["slices"][1:]
-    path.write_text(json.dumps(told))
-    with pytest.raises(anon_spark.errors.DataError):
-        anon_spark.verify(made.path, spark)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"form": {"columns": 1}}, "columns are the slices of the table: give 2 or more"),
-        ({"form": {"columns": 6}}, "6 slices are asked for, and 5 attributes are published"),
-        ({"form": {"columns": [["age"], ["age", "sex"]]}}, "'age' is named twice; keep one"),
-        ({"form": {"columns": [["age"], []]}}, "name an attribute of each"),
-        ({"form": {"columns": [["age"], ["sex", "job"]]}}, "no slice has 'zip', 'illness'"),
-        (
-            {"form": {"columns": [["age", "Zip"], ["zip", "sex", "job", "illness"]]}},
-            "release.columns: 'Zip' is not a column with the role quasi_identifier or sensitive",
-        ),
-        ({"form": {"bins": 1}}, "bins are what numbers are cut into: give 2 or more"),
-        ({"attributes": {**ROLES, "id": "insensitive"}}, "may know it; say quasi_identifier"),
-        ({"attributes": {**ROLES, "id": "person"}}, "keep one row of a person"),
-        ({"other_columns": "keep"}, "publishes columns in slices only; name them, or say drop"),
-        ({"suppression": {"limit": 0.1}}, "no row is worth leaving out; remove it"),
-        (
-            {"sensitive_as_quasi_identifier": True,
-             "attributes": {**ROLES, "job": "sensitive"}},
-            "looks at sensitive values beside the rest of their slice; leave it false",
-        ),
-        (
-            {"privacy": [{"model": "ck_safety", "c": 0.9, "k": 1}]},
-            "says nothing of a person who may be in several buckets",
-        ),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused(tmp_path, changes, message):
-    attributes = changes.pop("attributes", ROLES)
-    form = {"form": "sliced", **changes.pop("form", {})}
-    changes = {"privacy": [{"model": "k_anonymity", "k": 2}], **changes}
-    with pytest.raises(SpecError) as error:
-        spec_for(tmp_path / "r", attributes, form=form, **changes)
-    assert message in str(error.value)
-
-
 def test_names_that_the_form_needs_are_refused(spark, tmp_path):
     df = spark.createDataFrame([(1, 2)] * 4, "Bucket_ID int, count int")
     attributes = {"Bucket_ID": "quasi_identifier", "count": "sensitive"}
@@ -414,32 +302,3 @@ def test_names_that_the_form_needs_are_refused(spark, tmp_path):
         release(df, tmp_path / "r", attributes, form={"form": "sliced"})
     assert "a column 'bucket_id' of its own" in str(error.value)
     assert "'count'" not in str(error.value)
-
-
-def test_plan_tells_of_the_slices(spark, tmp_path):
-    form = {"form": "sliced", "columns": SLICES}
-    planned = plan(
-        frame(spark, people()), spec_for(tmp_path / "r", ROLES, form=form, privacy=DIVERSE)
-    )
-    how = {column.name: column.how for column in planned.columns}
-    assert how["age"] == "as it is, in slice 1"
-    assert how["illness"] == "as it is, in slice 3"
-    assert planned.estimate.gcp == 0.0
-
-
-@pytest.mark.parametrize("layout", ["wide", "columns"])
-def test_assess_looks_at_values_beside_the_rest_of_their_slice(spark, tmp_path, layout):
-    rows = [row for row in people(150) if row[4] is not None]
-    made = release(
-        frame(spark, rows), tmp_path / "r", ROLES, privacy=DIVERSE,
-        form={"form": "sliced", "columns": SLICES, "layout": layout},
-    )  # fmt: skip
-    found = assess_path(made.path, spark)
-    assert found.quasi_identifiers == ("bucket_id", "job")
-    assert found.rows == len(rows)
-    counts: dict[Any, Counter[str]] = defaultdict(Counter)
-    for row in list(tables(made).values())[-1]:
-        counts[row["bucket_id"], row["job"]][row["illness"]] += 1
-    levels = {level.model: level.level for level in found.levels if level.measure in {"l", "alpha"}}
-    assert levels["distinct_l_diversity"] == min(map(len, counts.values()))
-    assert levels["alpha_k_anonymity"] == max(max(c.values()) / c.total() for c in counts.values())
