@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.algorithm import LocalAlgorithm
+from anon_spark.grouping.candidate import candidate_of
 from anon_spark.grouping.dividing.splitting import divide_classes
 from anon_spark.grouping.lattice.levels import tuples_of
-from anon_spark.grouping.lattice.lots import Asked
 from anon_spark.grouping.merging.cells import cells_of
 from anon_spark.grouping.merging.cheapest import merge_cheapest, pairs_of
 from anon_spark.grouping.refinement import refined
 from anon_spark.privacy import Requirement
-from anon_spark.privacy.arranging import arranged
-from anon_spark.privacy.rows import Rows
 
 CELL = 4096
 """Most distinct rows that are compared with each other, pair by pair."""
@@ -62,10 +60,7 @@ class BottomUp(LocalAlgorithm):
         order, tuples = tuples_of(block)
         ordered = block.take(order)
         axes = block.axes()
-        predicates = requirement.compiled()
-        of_row, scratch = arranged(ordered.person, ordered.sensitive, predicates)
-        rows = Rows(np.empty_like(of_row.person), np.empty_like(of_row.sensitive))
-        asked = Asked(predicates, of_row, rows, scratch, max(requirement.least_rows, 1))
+        asked = candidate_of(ordered, requirement)
         cell = cells_of(ordered, tuples, requirement, CELL)
         pairs = pairs_of(axes)
         merged = np.empty(len(cell), np.int64)

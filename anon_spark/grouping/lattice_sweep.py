@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Block
 from anon_spark.grouping.algorithm import LocalAlgorithm
+from anon_spark.grouping.candidate import candidate_of
 from anon_spark.grouping.lattice.joining import finish
 from anon_spark.grouping.lattice.levels import lattice_of, levels_of, tuples_of
-from anon_spark.grouping.lattice.lots import Asked, expected_of, labels_of
+from anon_spark.grouping.lattice.lots import expected_of, labels_of
 from anon_spark.grouping.lattice.sweeping import sweep
 from anon_spark.grouping.refinement import refined
 from anon_spark.privacy import Requirement
-from anon_spark.privacy.arranging import arranged
-from anon_spark.privacy.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,10 @@ class LatticeSweep(LocalAlgorithm):
         order, tuples = tuples_of(block)
         levels = [levels_of(axes, j, tuples) for j in range(len(block.weight))]
         lattice = lattice_of(levels)
-        predicates = requirement.compiled()
-        person = None if block.person is None else block.person[order]
-        of_row, scratch = arranged(person, block.sensitive[order], predicates)
-        rows = Rows(np.empty_like(of_row.person), np.empty_like(of_row.sensitive))
-        asked = Asked(predicates, of_row, rows, scratch, max(requirement.least_rows, 1))
+        asked = candidate_of(block.take(order), requirement)
         swept = sweep(levels, lattice, tuples, asked, np.empty(0))
         cost = finish(axes, tuples, swept, asked)
-        if requirement.sizes_only and person is None:
+        if asked.plain:
             again = sweep(levels, lattice, tuples, asked, expected_of(tuples, swept))
             if finish(axes, tuples, again, asked) < cost:
                 swept = again

@@ -4,10 +4,10 @@ import numpy as np
 
 from anon_spark.block import Axes
 from anon_spark.cuts import width
+from anon_spark.grouping.candidate import Candidate, satisfies
 from anon_spark.grouping.lattice.levels import Tuples
-from anon_spark.grouping.lattice.lots import Asked, Formed, Lots, Swept, put, show
+from anon_spark.grouping.lattice.lots import Formed, Lots, Swept, put, show
 from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy import satisfied
 
 MOST_ASKED = 32
 """Classes that a last row is tried in, those first that it costs least."""
@@ -15,7 +15,7 @@ MOST_ASKED = 32
 
 @lean_kernel
 def _holds(
-    label: int, extra: int, tuples: Tuples, lots: Lots, formed: Formed, asked: Asked
+    label: int, extra: int, tuples: Tuples, lots: Lots, formed: Formed, asked: Candidate
 ) -> bool:  # pragma: no cover - compiled
     """Whether a class satisfies the requirement with one more lot, or without if it is -1."""
     n = 0 if extra < 0 else show(lots.of[extra], tuples, 0, asked)
@@ -23,12 +23,12 @@ def _holds(
     while lot >= 0:
         n = show(lots.of[lot], tuples, n, asked)
         lot = lots.following[lot]
-    return satisfied(asked.predicates, asked.rows, 0, n, asked.scratch)
+    return satisfies(asked, n)
 
 
 @kernel
 def finish(
-    axes: Axes, tuples: Tuples, swept: Swept, asked: Asked
+    axes: Axes, tuples: Tuples, swept: Swept, asked: Candidate
 ) -> float:  # pragma: no cover - compiled
     """Puts what still waits into the classes that it costs least.
 

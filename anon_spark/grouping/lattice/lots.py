@@ -5,20 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anon_spark.grouping.candidate import Candidate, add
 from anon_spark.grouping.lattice.levels import Tuples
 from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy.predicates import Predicates
-from anon_spark.privacy.rows import Rows, Scratch
-
-
-class Asked(NamedTuple):
-    """What classes have to satisfy, and the rows as that looks at them."""
-
-    predicates: Predicates
-    of_row: Rows  # in the order of tuples
-    rows: Rows  # those of a candidate, put together
-    scratch: Scratch
-    least: int  # fewest rows of a class
 
 
 class Lots(NamedTuple):
@@ -48,16 +37,12 @@ class Swept(NamedTuple):
 
 
 @lean_kernel
-def show(t: int, tuples: Tuples, n: int, asked: Asked) -> int:  # pragma: no cover - compiled
+def show(t: int, tuples: Tuples, n: int, asked: Candidate) -> int:  # pragma: no cover - compiled
     """Puts the rows of a tuple behind the n that are there; how many there are then."""
     if len(asked.rows.person) == 0 and asked.rows.sensitive.shape[1] == 0:
         return n + tuples.rows[t]
     for row in range(tuples.starts[t], tuples.starts[t + 1]):
-        if len(asked.rows.person) > 0:
-            asked.rows.person[n] = asked.of_row.person[row]
-        for a in range(asked.rows.sensitive.shape[1]):
-            asked.rows.sensitive[n, a] = asked.of_row.sensitive[row, a]
-        n += 1
+        n = add(asked, row, n)
     return n
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from anon_spark.grouping.candidate import Candidate, satisfies
 from anon_spark.grouping.lattice.levels import Lattice, Levels, Tuples, nodes
-from anon_spark.grouping.lattice.lots import Asked, Formed, Lots, Swept, put, show
+from anon_spark.grouping.lattice.lots import Formed, Lots, Swept, put, show
 from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy import satisfied
 
 MOST_VISITS = 200_000_000
 """How often rows are looked at in all; where they are many, nodes are left out."""
@@ -18,7 +18,7 @@ def sweep(
     levels: list[Levels],
     lattice: Lattice,
     tuples: Tuples,
-    asked: Asked,
+    asked: Candidate,
     expected: NDArray[np.float64],
 ) -> Swept:
     """Takes the nodes of a lattice in order.
@@ -85,7 +85,7 @@ def place(
     waiting: np.ndarray,
     lots: Lots,
     formed: Formed,
-    asked: Asked,
+    asked: Candidate,
     expected: np.ndarray,
 ) -> int:  # pragma: no cover - compiled
     """Forms the classes of a node from the lots that wait.
@@ -126,7 +126,7 @@ def place(
         while i >= 0:
             n = show(lots.of[waiting[i]], tuples, n, asked)
             i = following[i]
-        if satisfied(asked.predicates, asked.rows, 0, n, asked.scratch):
+        if satisfies(asked, n):
             _form(g, penalty, waiting, head, following, lots, formed)
     if short and len(expected) > 0:
         _take(

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Axes
 from anon_spark.cuts import width
+from anon_spark.grouping.candidate import Candidate, satisfies
 from anon_spark.grouping.lattice.levels import Tuples
-from anon_spark.grouping.lattice.lots import Asked, show
+from anon_spark.grouping.lattice.lots import show
 from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy import satisfied
 
 MOST_LEAVES = 256
 """Leaves of a hierarchy up to which the penalty of every two is kept."""
@@ -99,7 +99,7 @@ def _find_nearest(
 
 @kernel
 def _is_class(
-    g: Groups, group: int, members: np.ndarray, tuples: Tuples, asked: Asked
+    g: Groups, group: int, members: np.ndarray, tuples: Tuples, asked: Candidate
 ) -> bool:  # pragma: no cover - compiled
     """Whether a group satisfies the requirement."""
     if g.size[group] < asked.least:
@@ -108,7 +108,7 @@ def _is_class(
     while t >= 0:
         n = show(members[t], tuples, n, asked)
         t = int(g.following[t])
-    return satisfied(asked.predicates, asked.rows, 0, n, asked.scratch)
+    return satisfies(asked, n)
 
 
 @kernel
@@ -134,7 +134,7 @@ def merge_cheapest(
     tuples: Tuples,
     members: np.ndarray,
     reach: int,
-    asked: Asked,
+    asked: Candidate,
     label: np.ndarray,
 ) -> None:  # pragma: no cover - compiled
     """Merges the tuples of a cell until every group is a class.

@@ -7,23 +7,10 @@ from numpy.typing import NDArray
 
 from anon_spark.block import Axes, Block
 from anon_spark.cuts import width
+from anon_spark.grouping.candidate import Candidate, add, candidate_of, satisfies
 from anon_spark.grouping.lattice.levels import Tuples
 from anon_spark.kernel_cache import kernel, lean_kernel
-from anon_spark.privacy import Requirement, satisfied
-from anon_spark.privacy.arranging import arranged
-from anon_spark.privacy.predicates import Predicates
-from anon_spark.privacy.rows import Rows, Scratch
-
-
-class Asked(NamedTuple):
-    """What classes have to satisfy."""
-
-    predicates: Predicates
-    of_row: Rows  # in the order of tuples
-    rows: Rows  # those of a candidate, put together
-    scratch: Scratch
-    least: int  # fewest rows of a class
-    plain: bool  # whether that is all
+from anon_spark.privacy import Requirement
 
 
 class Lots(NamedTuple):
@@ -57,7 +44,7 @@ class State(NamedTuple):
     row: NDArray[np.int64]  # (n,) rows, in the order of tuples, by class and tuple
     lots: Lots
     classes: Classes
-    asked: Asked
+    asked: Candidate  # its rows in the order of tuples
 
 
 def state_of(
@@ -76,17 +63,7 @@ def state_of(
         labels: Their classes in that order, shape (n,).
         requirement: What the classes satisfy.
     """
-    predicates = requirement.compiled()
-    person = None if block.person is None else block.person[order]
-    of_row, scratch = arranged(person, block.sensitive[order], predicates)
-    asked = Asked(
-        predicates,
-        of_row,
-        Rows(np.empty_like(of_row.person), np.empty_like(of_row.sensitive)),
-        scratch,
-        max(requirement.least_rows, 1),
-        requirement.sizes_only and person is None,
-    )
+    asked = candidate_of(block.take(order), requirement)
     # classes in the order of their first tuples: numbers do not follow those that were given
     _, first = np.unique(labels, return_index=True)
     rank = np.empty(len(first), np.int64)
@@ -233,8 +210,7 @@ def holds(state: State, c: int, skipped: int, extra: int) -> bool:  # pragma: no
         if lot != skipped:
             n = show(state, lot, n)
         lot = state.lots.following[lot]
-    asked = state.asked
-    return n > 0 and satisfied(asked.predicates, asked.rows, 0, n, asked.scratch)
+    return n > 0 and satisfies(state.asked, n)
 
 
 @kernel
@@ -246,20 +222,15 @@ def hold_together(state: State, one: int, other: int) -> bool:  # pragma: no cov
         while lot >= 0:
             n = show(state, lot, n)
             lot = state.lots.following[lot]
-    asked = state.asked
-    return satisfied(asked.predicates, asked.rows, 0, n, asked.scratch)
+    return satisfies(state.asked, n)
 
 
 @lean_kernel
 def show(state: State, lot: int, n: int) -> int:  # pragma: no cover - compiled
     """Puts the rows of a lot behind the n that are there; how many there are then."""
-    asked, start = state.asked, state.lots.start[lot]
+    start = state.lots.start[lot]
     for row in state.row[start : start + state.lots.rows[lot]]:
-        if len(asked.rows.person) > 0:
-            asked.rows.person[n] = asked.of_row.person[row]
-        for a in range(asked.rows.sensitive.shape[1]):
-            asked.rows.sensitive[n, a] = asked.of_row.sensitive[row, a]
-        n += 1
+        n = add(state.asked, row, n)
     return n
 
 
