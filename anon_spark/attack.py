@@ -188,6 +188,7 @@ def _attack(
             for i, name in enumerate(known.sensitive)
             if i in confidences
         ),
+        candidate="bucket" if known.slices else "row",
     )
 
 

@@ -57,6 +57,7 @@ class Attack:
         k: The least size of a class that the manifest promises, if it does.
         fewer_than_k: Persons with candidates, but fewer than k.
         confidences: One for each sensitive attribute.
+        candidate: What a candidate is: a `row`, or a `bucket` of slices.
     """
 
     path: str
@@ -71,6 +72,7 @@ class Attack:
     k: int | None
     fewer_than_k: int | None
     confidences: tuple[Confidence, ...]
+    candidate: str = "row"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""

@@ -1,13 +1,16 @@
 """The linking attack on slices, against the paper's formulas in plain Python."""
 
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from release_examples import release
+from rich.console import Console
 from slicing_formulas import buckets_of, posterior, probabilities
 
+from anon_spark.account import attack_account
 from anon_spark.attack import attack
 from anon_spark.errors import SpecError
 
@@ -60,6 +63,7 @@ def test_an_adversary_learns_of_matching_buckets_only(spark, tmp_path, layout):
         assert found.candidates.average == pytest.approx(np.mean(reached))
         assert found.one_candidate == reached.count(1)
         assert found.k is None
+        assert found.to_dict()["candidate"] == "bucket"
         surest = [
             max(posterior(buckets, of, "illness").values())
             for of, count in zip(facts, matching, strict=True)
@@ -72,6 +76,10 @@ def test_an_adversary_learns_of_matching_buckets_only(spark, tmp_path, layout):
         assert confidence.spread.average == pytest.approx(np.mean(surest), abs=1e-4)
         # nobody's illness is surer than one in l, whatever is known
         assert confidence.spread.most <= 0.5 + 1e-9
+    told = Console(file=StringIO(), width=200)
+    told.print(*attack_account(found))
+    assert "Candidates (buckets)" in told.file.getvalue()
+    assert "no bucket covers their values" in told.file.getvalue()
     with pytest.raises(SpecError) as error:
         attack(made.path, auxiliary, spark, person="age")
     assert "whose rows are persons each" in str(error.value)
