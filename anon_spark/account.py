@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anon_spark.assessed import Assessment, Level, Risks, size_summary
-from anon_spark.attack import Attack, Spread
+from anon_spark.attacked import Attack, Spread
 from anon_spark.audit import Audit
 from anon_spark.doctor import Check
 from anon_spark.linking import QUANTILES, THRESHOLDS
@@ -259,7 +259,7 @@ def attack_account(found: Attack) -> list[RenderableType]:
     if found.unknown:
         facts.append(("Not in the auxiliary table", ", ".join(found.unknown)))
     facts.append(("Persons", f"{found.persons:,}"))
-    lacking = f"{found.not_found:,}: no row covers their values"
+    lacking = f"{found.not_found:,}: no {found.candidate} covers their values"
     if found.persons and not reached:
         lacking += "; are they written as in the source?"
     facts.append(("Not in the release", lacking))
@@ -275,7 +275,7 @@ def attack_account(found: Attack) -> list[RenderableType]:
     table.add_column(f"Over {reached:,} persons", overflow="fold")
     for head in ("least", *[f"{q:.0%}" for q in QUANTILES], "most", "mean"):
         table.add_column(head, justify="right")
-    table.add_row("Candidates (rows)", *_spread(found.candidates, "{:,.1f}"))
+    table.add_row(f"Candidates ({found.candidate}s)", *_spread(found.candidates, "{:,.1f}"))
     lines = []
     for each in found.confidences:
         name = f"Confidence: {each.attribute}"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -31,6 +32,7 @@ FORMATS = {
     ".parquet": "parquet",
 }
 """Formats by the suffix of a path."""
+_ROW = "row of a bucket"
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz")
 _CAN_BE_TEXT = (T.IntegralType, T.DateType, T.BooleanType, *CATEGORIES)
 
@@ -124,7 +126,8 @@ def _release(spark: SparkSession, folder: str) -> AssessedTable:
     try:
         manifest = json.loads(storage.read_text(folder, "manifest.json"))
         columns, tables = manifest["columns"], list(tables_told(manifest))
-        exact = FORM.classes()[manifest["spec"]["release"]["form"]].exact
+        form = FORM.classes()[manifest["spec"]["release"]["form"]]
+        slices = [tuple(map(str, part)) for part in manifest.get("slices", ())]
         names = {
             role: tuple(n for c in columns if c["role"] == role for n in c["published_as"])
             for role in ("quasi_identifier", "sensitive")
@@ -135,7 +138,9 @@ def _release(spark: SparkSession, folder: str) -> AssessedTable:
             "--quasi-identifiers"
         ) from None
     found = [spark.read.parquet(f"{folder}/{table}") for table in tables]
-    if exact:
+    if slices:
+        return _of_slices(found, slices, form.key, names["sensitive"])
+    if form.exact:
         return AssessedTable(_of_groups(found[1:]), (GROUP,), names["sensitive"])
     return AssessedTable(found[0], names["quasi_identifier"], names["sensitive"])
 
@@ -156,6 +161,41 @@ def _of_groups(counts: Sequence[DataFrame]) -> DataFrame:
         found = numbered if found is None else found.join(numbered, [GROUP, "row"])
     assert found is not None
     return found.drop("row")
+
+
+def _of_slices(
+    tables: Sequence[DataFrame],
+    slices: Sequence[Sequence[str]],
+    key: str,
+    sensitive: tuple[str, ...],
+) -> AssessedTable:
+    """The slices that hold sensitive values; what else is in these tells classes apart.
+
+    Rows of different slices are put side by side in any order within a bucket. Several sensitive
+    values are then looked at in smaller parts of a bucket than somebody could tell apart.
+    """
+    held = [part for part in slices if set(part) & set(sensitive)]
+    found = tables[0].select(_quoted(key))
+    if held and len(tables) == 1:
+        found = tables[0].select(*[_quoted(n) for n in (key, *[n for p in held for n in p])])
+    elif held:
+        numbered = [
+            table.withColumn(
+                _ROW,
+                F.row_number().over(
+                    Window.partitionBy(_quoted(key)).orderBy(*map(_quoted, table.columns))
+                ),
+            )
+            for table in tables
+            if any(set(part) <= set(table.columns) for part in held)
+        ]
+        found = reduce(lambda one, other: one.join(other, [key, _ROW]), numbered).drop(_ROW)
+    beside = [name for part in held for name in part if name not in sensitive]
+    return AssessedTable(found, (key, *beside), sensitive)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def checked_roles(

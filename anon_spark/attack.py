@@ -3,12 +3,12 @@
 The adversary has a table with original quasi-identifiers, such as a voter list, and takes for a
 person's candidates all published rows whose quasi-identifiers cover the person's. Source: Sweeney,
 "k-anonymity: a model for protecting privacy" (2002); Machanavajjhala et al., "l-diversity"
-(ICDE 2006), for what the candidates' sensitive values then tell.
+(ICDE 2006), for what the candidates' sensitive values then tell. Of slices: the buckets that match.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import ParseException
@@ -18,99 +18,21 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import linking, storage
+from anon_spark.attacked import Attack, Confidence, Spread
 from anon_spark.columns import CATEGORIES, NUMBERS, Column, Columns
 from anon_spark.coverage import Attribute, attribute_of
 from anon_spark.digests import hashable
 from anon_spark.errors import DataError, SpecError
-from anon_spark.linking import QUANTILES, THRESHOLDS
+from anon_spark.linking import THRESHOLDS
 from anon_spark.published import tables_told
 from anon_spark.sensitive import key_of
+from anon_spark.slice_linking import Slices
 from anon_spark.source_errors import reading
 from anon_spark.spec import AttributeSpec, HierarchySpec
 from anon_spark.spec.choices import FORM
 from anon_spark.spec.hierarchies import KINDS
 
 _SIZE_MODELS = frozenset({"k_anonymity", "alpha_k_anonymity"})
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How a number is distributed over persons.
-
-    Args:
-        least: Smallest number.
-        quantiles: Number at each of `QUANTILES`.
-        most: Greatest number.
-        average: Its mean.
-    """
-
-    least: float
-    quantiles: tuple[float, ...]
-    most: float
-    average: float
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """How sure an adversary is of a sensitive attribute, over the persons with candidates.
-
-    Args:
-        attribute: Its name.
-        spread: The share of a person's candidates that have their most frequent value.
-        at_least: For each of `THRESHOLDS` the share of persons whose confidence reaches it.
-    """
-
-    attribute: str
-    spread: Spread
-    at_least: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Attack:
-    """What a linking attack finds; no value of any person.
-
-    Args:
-        path: The release.
-        matched_on: Quasi-identifiers that the auxiliary table has.
-        unknown: Those that it lacks.
-        rows: Published rows.
-        classes: Classes of them, as far as `matched_on` tells them apart.
-        persons: Persons of the auxiliary table.
-        not_found: Persons without any candidate: they are not in the release.
-        candidates: Published rows that may be about a person, over the persons with any; None
-            where nobody has any.
-        one_candidate: Persons with one candidate only: their row is known.
-        k: The least size of a class that the manifest promises, if it does.
-        fewer_than_k: Persons with candidates, but fewer than k.
-        confidences: One for each sensitive attribute.
-    """
-
-    path: str
-    matched_on: tuple[str, ...]
-    unknown: tuple[str, ...]
-    rows: int
-    classes: int
-    persons: int
-    not_found: int
-    candidates: Spread | None
-    one_candidate: int
-    k: int | None
-    fewer_than_k: int | None
-    confidences: tuple[Confidence, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        names = {"quantiles": QUANTILES, "at_least": THRESHOLDS}
-
-        def told(value: Any, key: str = "") -> Any:
-            if key in names:
-                return {f"{at:g}": number for at, number in zip(names[key], value, strict=True)}
-            if isinstance(value, dict):
-                return {name: told(each, name) for name, each in value.items()}
-            return [told(each) for each in value] if isinstance(value, list | tuple) else value
-
-        result: dict[str, Any] = told(asdict(self))
-        return result
 
 
 @dataclass(frozen=True)
@@ -124,11 +46,13 @@ class _Known:
     tables: Mapping[str, tuple[str, ...]]
     exact: bool
     k: int | None
+    slices: tuple[tuple[str, ...], ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table of rows."""
-        return next(iter(self.tables.values()))
+        """The columns of the table of rows, or of all slices."""
+        first, *others = self.tables.values()
+        return (*first, *[name for table in others * bool(self.slices) for name in table[1:]])
 
 
 def attack(
@@ -165,9 +89,21 @@ def attack(
                 "release, or make it again"
             )
     published, *others = tables.values()
-    columns, attributes = _attributes(known, published.schema, auxiliary, hierarchies or {})
-    inside = published.toDF(*[f"r{i}" for i in range(len(published.columns))])
+    fields = {field.name: field for table in tables.values() for field in table.schema.fields}
+    columns, attributes = _attributes(known, fields, auxiliary, hierarchies or {})
     kept: list[DataFrame] = []
+    if known.slices:
+        if person is not None:
+            raise SpecError(
+                f"person: {folder} is published in slices, whose rows are persons each; give a "
+                "table with one row of a person, and no person"
+            )
+        try:
+            return _attack_slices(folder, known, tables, auxiliary, columns, attributes, kept)
+        finally:
+            for frame in kept:
+                frame.unpersist()
+    inside = published.toDF(*[f"r{i}" for i in range(len(published.columns))])
     try:
         with reading(f"release {folder}"):
             classes, rows, count = linking.classes_of(inside, attributes, kept)
@@ -186,6 +122,46 @@ def attack(
     finally:
         for frame in kept:
             frame.unpersist()
+    return _attack(folder, known, attributes, (rows, count, persons), found, confidences)
+
+
+def _attack_slices(
+    folder: str,
+    known: _Known,
+    tables: Mapping[str, DataFrame],
+    auxiliary: DataFrame,
+    columns: Columns,
+    attributes: Sequence[Attribute],
+    kept: list[DataFrame],
+) -> Attack:
+    """The attack on a release in slices."""
+    inside = {name: f"r{i}" for i, name in enumerate(known.columns)}
+    placed = [
+        table.toDF("bucket", *[inside[name] for name in table.columns[1:]])
+        for table in tables.values()
+    ]
+    slices = Slices(placed, [[inside[name] for name in part] for part in known.slices], attributes)
+    with reading("auxiliary table"):
+        members, persons, _ = linking.members_of(auxiliary, columns, attributes, None, kept)
+    with reading(f"release {folder}"):
+        counts = slices.counts()
+        matched = linking.keep(slices.matched(members), kept)
+        found = slices.candidates(matched)
+        confidences = slices.confidences(matched, [inside[name] for name in known.sensitive])
+    sizes = (counts["rows"], counts["buckets"], persons)
+    return _attack(folder, known, attributes, sizes, found, confidences)
+
+
+def _attack(
+    folder: str,
+    known: _Known,
+    attributes: Sequence[Attribute],
+    sizes: tuple[int, int, int],
+    found: Mapping[str, Any],
+    confidences: Mapping[int, Mapping[str, Any]],
+) -> Attack:
+    """What was found, of so many rows, classes and persons."""
+    rows, count, persons = sizes
     reached = int(found["persons"] or 0)
     return Attack(
         path=folder,
@@ -212,6 +188,7 @@ def attack(
             for i, name in enumerate(known.sensitive)
             if i in confidences
         ),
+        candidate="bucket" if known.slices else "row",
     )
 
 
@@ -244,6 +221,7 @@ def _manifest(folder: str) -> _Known:
                 ),
                 default=None,
             ),
+            tuple(tuple(map(str, part)) for part in manifest.get("slices", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError, ParseException):
         raise DataError(f"the manifest of {folder} is damaged; restore it") from None
@@ -282,7 +260,7 @@ def _entries(
 
 def _attributes(
     known: _Known,
-    published: T.StructType,
+    published: Mapping[str, T.StructField],
     auxiliary: DataFrame,
     hierarchies: Mapping[str, HierarchySpec | None],
 ) -> tuple[Columns, list[Attribute]]:

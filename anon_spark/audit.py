@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -105,13 +106,18 @@ def verify(
             if tuple(tables[table].columns) != columns:
                 return _broken(folder, f"the columns of {table} are not those of the manifest")
         published, inside = _inside(tables, promise)
-        untouched = [inside[name] for name in promise.untouched]
+        untouched = [[inside[name] for name in part] for part in promise.untouched]
         proof = _examine(published.rows, published.names, sizes, untouched)
         try:
             for counts in published.counts.values():
                 kind = counts.schema["value"].dataType
                 proof = verification.beside(
                     proof, verification.examine_counts(counts, published.names, kind)
+                )
+            for rows in published.others:
+                values = _hashables(rows, [n for n in rows.columns if n not in published.names])
+                proof = verification.beside(
+                    proof, verification.examine_slice(rows, published.names, values)
                 )
         except RequirementError as error:
             return _broken(folder, str(error).removesuffix("; nothing was published"))
@@ -125,7 +131,7 @@ def verify(
             ]
             unchecked += [f"{m.name}: a file held the hierarchy of its attribute" for m in without]
             models = [model for model in models if model not in without]
-            levels, left = _values(published, inside, told, models, proof.rows, split=promise.split)
+            levels, left = _values(published, inside, promise, models, proof.rows)
             proof = replace(proof, levels=(*proof.levels, *levels))
             unchecked += left
     problems = [*broken, *([proof.failures()] if not proof.holds else [])]
@@ -179,31 +185,44 @@ def _inside(tables: dict[str, DataFrame], promise: Promise) -> tuple[Published, 
     """The tables under names inside the job, and these for the columns."""
     rows, *others = tables.values()
     inside = {name: f"c{i}" for i, name in enumerate(rows.columns)}
-    for name in promise.counted.values():
+    for name in (*promise.counted.values(), *[n for part in promise.slices for n in part]):
         inside.setdefault(name, f"c{len(inside)}")
     names = tuple(inside[name] for name in promise.class_names)
     counts = {
         inside[promise.counted[folder]]: table.toDF(*names, "value", "count")
         for folder, table in zip(list(tables)[1:], others, strict=True)
+        if folder in promise.counted
     }
-    return Published(rows.toDF(*[inside[n] for n in rows.columns]), names, counts), inside
+    first, *slices = (
+        table.toDF(*[inside[name] for name in table.columns])
+        for folder, table in tables.items()
+        if folder not in promise.counted
+    )
+    return Published(first, names, counts, tuple(slices)), inside
 
 
 def _values(
     published: Published,
     inside: dict[str, str],
-    told: dict[str, AttributeSpec],
+    promise: Promise,
     models: Sequence[PrivacyModel],
     rows: int,
-    *,
-    split: bool,
 ) -> tuple[tuple[dict[str, Any], ...], list[str]]:
     """The levels of models about sensitive values, against the published distribution."""
-    columns = tuple(
-        Column(name, inside[name], "sensitive", published.type_of(inside[name]), attribute)
-        for name, attribute in told.items()
+    told = {name: ("sensitive", attribute) for name, attribute in promise.sensitive.items()}
+    for name in [n for part in promise.slices for n in part]:
+        # what stands beside sensitive values is published as it is
+        told.setdefault(name, ("insensitive", AttributeSpec(role="insensitive")))
+    known = Columns(
+        tuple(
+            Column(name, inside[name], role, published.type_of(inside[name]), attribute)
+            for name, (role, attribute) in told.items()
+        ),
+        tuple(inside),
+        exact=bool(promise.slices),
+        slices=tuple(tuple(inside[name] for name in part) for part in promise.slices),
     )
-    asked = sensitive.asked_of(Columns(columns, tuple(inside)), models, split=split)
+    asked = sensitive.asked_of(known, models, split=promise.split)
     found = tuple(
         attribute
         for one in asked
@@ -236,11 +255,15 @@ def _examine(
     rows: DataFrame,
     names: Sequence[str],
     models: Sequence[PrivacyModel],
-    untouched: Sequence[str] = (),
+    untouched: Sequence[Sequence[str]] = ((),),
 ) -> Proof:
-    values = [hashable(F.col(name), rows.schema[name].dataType) for name in untouched]
-    classes = verification.class_table(rows, names, row_digests(names, values))
+    values = [_hashables(rows, part) for part in untouched]
+    classes = verification.class_table(rows, names, row_digests(names, *values))
     return verification.with_content(verification.examine(classes, names, models, persons=False))
+
+
+def _hashables(rows: DataFrame, names: Sequence[str]) -> list[SparkColumn]:
+    return [hashable(F.col(name), rows.schema[name].dataType) for name in names]
 
 
 def _foreign(

@@ -5,7 +5,7 @@ that differ in case alone never meet Spark's name resolution; the public names r
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from pyspark.sql import Column as SparkColumn
@@ -61,6 +61,12 @@ class Column:
         changed = self.role == "quasi_identifier" and not self.is_number
         return f"{self.internal}_plain" if changed else self.internal
 
+    @property
+    def as_it_is(self) -> "Column":
+        """The column by its own values, whatever they mean as a quasi-identifier."""
+        bare = AttributeSpec(role="sensitive")
+        return replace(self, internal=self.plain, role="sensitive", attribute=bare)
+
     def compared(self, value: SparkColumn) -> SparkColumn:
         """Its value as it stands under `internal`, from what it is as it is."""
         changed = self.role == "quasi_identifier" and not self.is_number
@@ -75,11 +81,13 @@ class Columns:
         all: Every column that is read, without identifiers.
         names: Public names of all the columns of the source, in order.
         exact: Whether quasi-identifiers are published as they are, apart from sensitive columns.
+        slices: Internal names of the columns of every slice, where the table is cut into slices.
     """
 
     all: tuple[Column, ...]
     names: tuple[str, ...]
     exact: bool = False
+    slices: tuple[tuple[str, ...], ...] = ()
 
     def _with(self, *roles: str) -> tuple[Column, ...]:
         return tuple(column for column in self.all if column.role in roles)
@@ -104,6 +112,8 @@ class Columns:
         """The untouched columns that are published side by side."""
         if not self.exact:
             return (self.untouched,)
+        if self.slices:
+            return tuple(tuple(c for c in self.all if c.internal in one) for one in self.slices)
         apart = tuple((column,) for column in self.sensitive)
         return (self._with("quasi_identifier", "insensitive"), *apart)
 
@@ -111,6 +121,16 @@ class Columns:
     def published(self) -> tuple[Column, ...]:
         """The columns that appear in the release, in the order of the table."""
         return self._with("quasi_identifier", "sensitive", "insensitive")
+
+    def slice_of(self, column: Column) -> tuple[Column, ...]:
+        """The other columns of the slice that a column is in, as they are published."""
+        return tuple(
+            other.as_it_is
+            for beside in (self.together if self.slices else ())
+            if column in beside
+            for other in beside
+            if other is not column
+        )
 
     @property
     def person(self) -> Column | None:

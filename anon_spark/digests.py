@@ -45,10 +45,18 @@ def digest(
     ]
 
 
-def row_digests(names: Sequence[str], untouched: Sequence[SparkColumn]) -> list[SparkColumn]:
-    """Digests of the untouched columns of rows, and of these beside the columns `names`."""
-    rows = [*map(F.col, names), *untouched]
-    return [*digest(untouched), *digest(rows, "content")]
+def row_digests(names: Sequence[str], *beside: Sequence[SparkColumn]) -> list[SparkColumn]:
+    """Digests of the untouched columns of rows, and of all these beside the columns `names`.
+
+    Args:
+        names: The columns that tell classes.
+        beside: The untouched columns, those together that belong together.
+    """
+    rows = [*map(F.col, names), *[value for values in beside for value in values]]
+    return [
+        *[each for i, values in enumerate(beside) for each in digest(values, f"digest{i}")],
+        *digest(rows, "content"),
+    ]
 
 
 def hashable(value: SparkColumn, data_type: T.DataType) -> SparkColumn:

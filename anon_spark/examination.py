@@ -47,14 +47,19 @@ def class_fields(prepared: Prepared) -> list[T.StructField]:
 def examine_published(prepared: Prepared, published: Published) -> Proof:
     """What the published files prove of classes, rows and untouched columns."""
     names, together = published.names, prepared.columns.together
-    untouched = untouched_values(together[0])
-    classes = verification.class_table(published.rows, names, row_digests(names, untouched))
+    wide = prepared.columns.slices and not published.others
+    in_rows = [untouched_values(part) for part in (together if wide else together[:1])]
+    classes = verification.class_table(published.rows, names, row_digests(names, *in_rows))
     requirement = prepared.requirement
     found = verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
     found = verification.with_content(found)
-    for (column,), counts in zip(together[1:], published.counts.values(), strict=True):
+    for part, counts in zip(together[1:], published.counts.values(), strict=False):
         found = verification.beside(
-            found, verification.examine_counts(counts, names, column.data_type)
+            found, verification.examine_counts(counts, names, part[0].data_type)
+        )
+    for part, rows in zip(together[1:], published.others, strict=False):
+        found = verification.beside(
+            found, verification.examine_slice(rows, names, untouched_values(part))
         )
     return found
 

@@ -365,8 +365,15 @@ def confidences_found(sets: DataFrame, entries: DataFrame) -> dict[int, dict[str
         .agg(F.sum("count").alias("count"), *same)
         .groupBy("set", "attribute")
         .agg(share.alias("share"), F.first("persons").alias("persons"))
+    )
+    return shares_found(found)
+
+
+def shares_found(shares: DataFrame) -> dict[int, dict[str, Any]]:
+    """How the `share` of the likeliest value of every `attribute` is distributed over `persons`."""
+    found = (
         # few numbers, whatever the number of classes: their quantiles are found in one place
-        .groupBy("attribute", F.round("share", _DIGITS).alias("value"))
+        shares.groupBy("attribute", F.round("share", _DIGITS).alias("value"))
         .agg(
             F.sum("persons").alias("persons"),
             F.max("share").alias("most"),

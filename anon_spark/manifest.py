@@ -38,6 +38,7 @@ def public_manifest(
     proof: Proof,
     metrics: dict[str, Any],
     commitment: str,
+    disclosure: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What is published beside the data: no seed, no path, no value of any row."""
     form = spec.release.form
@@ -47,6 +48,11 @@ def public_manifest(
         "spec": spec.public_dict(),
         "columns": published_columns(columns, profile, form),
         "tables": {t.folder: list(t.public) for t in tables_of(form, columns, profile.encodings)},
+        **(
+            {"slices": [[c.name for c in part] for part in columns.together]}
+            if columns.slices
+            else {}
+        ),
         "rows": {
             "in": profile.rows,
             "published": proof.rows,
@@ -57,6 +63,7 @@ def public_manifest(
             for key, value in asdict(proof).items()
             if key not in {"rows", "seal", "parts", "sizes", "sums", "content"}
         },
+        **({} if disclosure is None else {"disclosure": disclosure}),
         "digest_of_untouched_columns": list(proof.sums),
         "digest_of_rows": list(proof.content),
         "metrics": metrics,
@@ -98,9 +105,10 @@ def published_columns(
     encodings = {encoding.column: encoding for encoding in profile.encodings}
     tables = tables_of(form, columns, profile.encodings)
     counted = {t.counted.name: t.folder for t in tables if t.counted is not None}
+    homes = {name: t.folder for t in tables for name in t.public if t.counted is None}
     described = []
     for column in columns.published:
-        table = counted.get(column.name, tables[0].folder)
+        table = counted.get(column.name) or homes.get(column.name, tables[0].folder)
         entry: dict[str, Any] = {"name": column.name, "role": column.role, "table": table}
         encoding = encodings.get(column.internal)
         if encoding is None:

@@ -4,14 +4,14 @@ Roles and partitions are those of the release itself; classes and loss are estim
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from anon_spark.assessed import Level
-from anon_spark.columns import NUMBERS
+from anon_spark.columns import NUMBERS, Columns
 from anon_spark.encoding import Category, Encoding, Number
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.plan_estimate import Estimate, draw, estimate
@@ -143,7 +143,7 @@ def _plan(df: DataFrame, spec: ReleaseSpec, say: Callable[[str], None]) -> Plan:
         )
     form = spec.release.form
     published = {e.name: (e, form.names(e)) for e in prepared.profile.encodings}
-    columns = _columns_of_schema(df, spec, published)
+    columns = _in_slices(_columns_of_schema(df, spec, published), prepared.columns)
     rows = prepared.profile.rows
     findings = spec_findings(spec)
     partitions: tuple[int, ...] = ()
@@ -199,6 +199,19 @@ def _columns_of_schema(
             names, how = (field.name,), "as it is"
         columns.append(PlannedColumn(field.name, attribute.role, kind, names, how))
     return tuple(columns)
+
+
+def _in_slices(planned: tuple[PlannedColumn, ...], columns: Columns) -> tuple[PlannedColumn, ...]:
+    """Columns with the slice that each is in, where a table is cut into slices."""
+    if not columns.slices:
+        return planned
+    slices = {c.name: i for i, part in enumerate(columns.together, start=1) for c in part}
+    return tuple(
+        replace(column, how=f"as it is, in slice {slices[column.name]}")
+        if column.name in slices
+        else column
+        for column in planned
+    )
 
 
 def _generalized(encoding: Encoding | None, spec: ReleaseSpec, *, number: bool) -> str:

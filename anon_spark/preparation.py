@@ -23,10 +23,10 @@ from anon_spark.privacy import Requirement
 from anon_spark.profiling import Profile, profile
 from anon_spark.published import Table, tables_of
 from anon_spark.publishing import PublicationForm
-from anon_spark.publishing.anatomy import COUNT, GROUP
 from anon_spark.routing import PERSON, PRESENT, PackedTable
 from anon_spark.row_order import ROW_HASH, has_words
 from anon_spark.sensitive import Asked, asked_of, look
+from anon_spark.slices import with_slices
 from anon_spark.source_errors import reading, unlogged
 from anon_spark.sources import lossless_types, read, source_name
 from anon_spark.spec import ReleaseSpec
@@ -200,6 +200,7 @@ def prepare(df: DataFrame, spec: ReleaseSpec) -> Prepared:
         if problems:
             raise SpecError(problems)
     frame = columns.frame(df)
+    columns = with_slices(columns, spec, frame)
     looked = profile(frame, columns)
     person = columns.person
     where = f"attributes.{person.name}" if person is not None else "attributes"
@@ -235,7 +236,7 @@ def _refuse_clashes(form: PublicationForm, columns: Columns, encodings: Sequence
                     "(names that differ in case alone are one to most readers); rename one at the "
                     "source, or drop it by role: identifier"
                 )
-            elif form.exact and name.casefold() in {GROUP, COUNT}:
+            elif form.exact and name.casefold() in {form.key, form.counts}:
                 clashes.append(
                     f"attributes.{column.name}: {form.name} has a column {name.casefold()!r} of "
                     "its own; rename yours at the source, or drop it by role: identifier"

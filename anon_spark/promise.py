@@ -10,7 +10,6 @@ from anon_spark.manifest import fingerprint
 from anon_spark.parquet_files import columns_of_files, foreign_files
 from anon_spark.privacy import PrivacyModel
 from anon_spark.published import tables_told
-from anon_spark.publishing.anatomy import GROUP
 from anon_spark.spec import AttributeSpec
 from anon_spark.spec.choices import FORM, PRIVACY, chosen
 from anon_spark.spec.hierarchies import KINDS
@@ -36,6 +35,7 @@ class Promise:
         split: Whether sensitive attributes split classes where another is looked at.
         sensitive: The sensitive attributes, with hierarchies that are told.
         by_file: Those of them whose hierarchy a file held.
+        slices: The columns of every slice, where the table was cut into slices.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -53,12 +53,15 @@ class Promise:
     split: bool
     sensitive: dict[str, AttributeSpec]
     by_file: frozenset[str]
+    slices: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def untouched(self) -> list[str]:
-        """The columns of the table of rows that are published as they are."""
+    def untouched(self) -> list[list[str]]:
+        """The columns of the table of rows that are published as they are, by slice."""
         columns = next(iter(self.tables.values()))
-        return [name for name in columns if name not in self.class_names]
+        held = [[name for name in part if name in columns] for part in self.slices]
+        plain = [name for name in columns if name not in self.class_names]
+        return [part for part in held if part] if self.slices else [plain]
 
     def contradictions(self) -> list[str]:
         """In what the manifest contradicts itself."""
@@ -118,15 +121,20 @@ def _promise(manifest: dict[str, Any]) -> Promise:
     attributes = {name: spec["attributes"].get(name, {}) for name in (c["name"] for c in columns)}
     sensitive = [c["name"] for c in columns if c["role"] == "sensitive"]
     told = {name: _hierarchy(attributes[name]) for name in sensitive}
-    exact = FORM.classes()[spec["release"]["form"]].exact
+    form = FORM.classes()[spec["release"]["form"]]
+    slices = tuple(tuple(map(str, part)) for part in manifest.get("slices", ()))
+    if form.sliced and sorted(n for part in slices for n in part) != sorted(attributes):
+        raise ValueError("slices hold other columns")
     public = [
         name for c in columns if c["role"] == "quasi_identifier" for name in c["published_as"]
     ]
     return Promise(
         models=tuple(chosen(PRIVACY, entry) for entry in spec["privacy"]),
         tables=tables_told(manifest),
-        class_names=(GROUP,) if exact else tuple(public),
-        counted={c["table"]: c["name"] for c in columns if exact and c["role"] == "sensitive"},
+        class_names=(form.key,) if form.exact else tuple(public),
+        counted={
+            c["table"]: c["name"] for c in columns if form.counts and c["role"] == "sensitive"
+        },
         rows=rows["published"],
         rows_in=rows["in"],
         suppressed=rows["suppressed"],
@@ -143,6 +151,7 @@ def _promise(manifest: dict[str, Any]) -> Promise:
         by_file=frozenset(
             name for name in sensitive if told[name] is None and "hierarchy" in attributes[name]
         ),
+        slices=slices,
     )
 
 

@@ -11,14 +11,16 @@ from pyspark.sql import types as T
 
 from anon_spark.columns import Column, Columns
 from anon_spark.encoding import Encoding
-from anon_spark.publishing import PublicationForm
-from anon_spark.publishing.anatomy import COUNT, GROUP
+from anon_spark.publishing import PublicationForm, Sliced
 
 ROWS = "data"
 """The folder of the table that has every row, where there is no other."""
 
 QIT, ST = "qit", "st"
 """Folders of a quasi-identifier table and of a sensitive table."""
+
+SLICED, SLICE = "sliced", "slice"
+"""Folders of the table of all slices, and of that of one."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,28 @@ def tables_of(
     if not form.exact:
         pairs = list(_published(form, columns, encodings))
         return (Table(ROWS, tuple(i for i, _ in pairs), tuple(p for _, p in pairs)),)
+    if isinstance(form, Sliced):
+        wide = form.layout == "wide"
+        parts = {SLICED: columns.published} if wide else dict(slice_folders(columns))
+        return tuple(
+            Table(folder, (form.key, *[c.plain for c in part]), (form.key, *[c.name for c in part]))
+            for folder, part in parts.items()
+        )
     beside = [c for c in columns.published if c.role != "sensitive"]
     internal, public = [c.plain for c in beside], [c.name for c in beside]
-    tables = [Table(QIT, (GROUP, *internal), (GROUP, *public))]
+    tables = [Table(QIT, (form.key, *internal), (form.key, *public))]
     several = len(columns.sensitive) > 1
     for i, column in enumerate(columns.sensitive, start=1):
         folder = f"{ST}_{i}" if several else ST
-        tables.append(Table(folder, (GROUP, "value", "count"), (GROUP, column.name, COUNT), column))
+        public = [form.key, column.name, form.counts]
+        tables.append(Table(folder, (form.key, "value", "count"), tuple(public), column))
     return tuple(tables)
+
+
+def slice_folders(columns: Columns) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    """The folder and the columns of every slice, where each has a table of its own."""
+    for number, part in enumerate(columns.together, start=1):
+        yield f"{SLICE}_{number}", part
 
 
 def _published(
@@ -83,26 +99,44 @@ class Published:
     """The tables of a release as they are read back, under names inside the job.
 
     Args:
-        rows: The table of rows.
+        rows: The table of rows; of slices in tables of their own, the first.
         names: Its columns by which readers tell the classes apart.
         counts: Where sensitive values are in tables of their own, by the column inside the job:
             the classes' `names`, `value` and `count`.
+        others: The tables of the other slices.
     """
 
     rows: DataFrame
     names: tuple[str, ...]
     counts: Mapping[str, DataFrame]
+    others: tuple[DataFrame, ...] = ()
+
+    @classmethod
+    def of(cls, tables: Sequence[tuple[Table, DataFrame]], names: Sequence[str]) -> "Published":
+        """The tables, each under its names inside the job, as one; `names` as above."""
+        (_, rows), *more = tables
+        return cls(
+            rows,
+            tuple(names),
+            {t.counted.plain: found for t, found in more if t.counted is not None},
+            tuple(found for t, found in more if t.counted is None),
+        )
+
+    def table_with(self, column: str) -> DataFrame:
+        """The table of rows that has a column."""
+        tables = (self.rows, *self.others)
+        return next((table for table in tables if column in table.columns), self.rows)
 
     def type_of(self, column: str) -> T.DataType:
         """The type of a column."""
         if column in self.counts:
             return self.counts[column].schema["value"].dataType
-        return self.rows.schema[column].dataType
+        return self.table_with(column).schema[column].dataType
 
     def with_values(self, column: str) -> DataFrame:
         """A table in which every row has its value of a sensitive column, and none of others."""
         if column not in self.counts:
-            return self.rows
+            return self.table_with(column)
         repeated = F.explode(F.array_repeat("value", F.col("count").cast("int")))
         return self.counts[column].select(repeated.alias(column))
 
@@ -113,7 +147,7 @@ class Published:
             hashes: For the sensitive columns, what a value is told by, over the column; their
                 places are the attributes.
         """
-        if not self.counts:
+        if not self.counts and not self.others:
             keys = F.array(*hashes.values())
             each = self.rows.select(*self.names, F.posexplode(keys).alias("attribute", "value"))
             return each.groupBy(*self.names, "attribute", "value").agg(
@@ -121,6 +155,13 @@ class Published:
             )
         found = None
         for place, (column, key) in enumerate(hashes.items()):
+            if column not in self.counts:
+                value = self.table_with(column).select(
+                    *self.names, F.lit(place).alias("attribute"), key.alias("value")
+                )
+                told = value.withColumn("count", F.lit(1).cast("long"))
+                found = told if found is None else found.unionAll(told)
+                continue
             renamed = self.counts[column].withColumnRenamed("value", column)
             told = renamed.select(
                 *self.names, F.lit(place).alias("attribute"), key.alias("value"), "count"

@@ -23,6 +23,7 @@ from pyspark.util import inheritable_thread_target
 
 from anon_spark import staged_classes, storage, verification
 from anon_spark.column_hierarchies import numbers_in_text
+from anon_spark.disclosure import examine_disclosure
 from anon_spark.encoding import Category
 from anon_spark.errors import (
     AnonSparkError,
@@ -83,7 +84,7 @@ class Release:
 
     @property
     def data(self) -> DataFrame:
-        """The published rows; of an anatomy, the quasi-identifier table."""
+        """The published rows; of several tables the first, such as an anatomy's `qit`."""
         return next(iter(self.tables.values()))
 
     @property
@@ -165,6 +166,10 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         proof = verification.prove(by_rows, by_staged, values, others)
         prove_every_model(prepared, proof)
         prove_rows(prepared, proof, suppressed_digest(prepared, staged))
+        disclosure = None
+        if prepared.columns.slices:
+            say("looking for everybody in the buckets")
+            disclosure = examine_disclosure(prepared, published)
         say("measuring utility")
         summary = summarize(
             penalties,
@@ -186,6 +191,7 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
             proof,
             metrics,
             secret.commitment(nonce),
+            disclosure,
         )
         staging.write_text("manifest.json", dumps(manifest))
         say("committing")
@@ -233,6 +239,9 @@ def _group_partitions(
         method=prepared.spec.method,
         form=prepared.spec.release.form,
         secret=secret,
+        slices=tuple(tuple(c.plain for c in part) for part in prepared.columns.together)
+        if prepared.columns.slices
+        else (),
         persons=prepared.has_person,
         most_persons=max(MOST_PERSONS_LISTED, 2 * prepared.requirement.least_rows),
         suppression=prepared.spec.suppression.limit,
@@ -283,8 +292,7 @@ def _publish(prepared: Prepared, staged: DataFrame, staging: Staging) -> Publish
             _content(prepared, staged, table).toDF(*table.public).write.parquet(path)
         found = prepared.table.sparkSession.read.parquet(path).toDF(*table.internal)
         read.append((table, found))
-    counts = {t.counted.plain: found for t, found in read if t.counted is not None}
-    return Published(read[0][1], tuple(form.class_names(encodings)), counts)
+    return Published.of(read, form.class_names(encodings))
 
 
 def _content(prepared: Prepared, staged: DataFrame, table: Table) -> DataFrame:

@@ -69,13 +69,16 @@ def asked_of(
     Args:
         columns: The columns of the table.
         models: The models.
-        split: Whether sensitive attributes are quasi-identifiers where another is looked at.
+        split: Whether sensitive attributes are quasi-identifiers where another is looked at. In
+            slices, all other columns of its slice are.
     """
     by_name = {column.name: column for column in columns.all}
 
     def others(column: Column, beside: str | None) -> tuple[Column, ...]:
-        if not split or beside is not None or column.role != "sensitive":
+        if beside is not None or column.role != "sensitive":
             return ()
+        if columns.slices or not split:
+            return columns.slice_of(column)
         return tuple(other for other in columns.sensitive if other is not column)
 
     return [

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import class_levels
-from anon_spark.digests import digest, hashable
+from anon_spark.digests import digest, hashable, row_digests
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import (
     ClassCounts,
@@ -283,6 +283,18 @@ def with_content(proof: Proof) -> Proof:
     return replace(proof, sums=proof.sums[:-3], content=proof.sums[-3:])
 
 
+def examine_slice(rows: DataFrame, names: Sequence[str], values: Sequence[SparkColumn]) -> Proof:
+    """What the table of one slice proves of classes and of its columns.
+
+    Args:
+        rows: The table.
+        names: The columns that tell classes.
+        values: Its other columns, for `digest`.
+    """
+    classes = class_table(rows, names, row_digests(names, values))
+    return with_content(examine(classes, names, [], persons=False))
+
+
 def examine_counts(counts: DataFrame, names: Sequence[str], kind: T.DataType) -> Proof:
     """What a table of counts proves of classes and of the values of its column.
 
@@ -301,15 +313,15 @@ def examine_counts(counts: DataFrame, names: Sequence[str], kind: T.DataType) ->
 
 
 def beside(proof: Proof, counts: Proof) -> Proof:
-    """What a table of rows and a table of counts prove together.
+    """What a table of rows and a table of counts, or of another slice, prove together.
 
     Raises:
         RequirementError: Their classes or the sizes of these differ.
     """
     if (proof.rows, proof.classes, proof.seal) != (counts.rows, counts.classes, counts.seal):
         raise RequirementError(
-            "the proof failed: the tables of rows and of sensitive values have other groups, or "
-            "groups of other sizes; nothing was published"
+            "the proof failed: the tables of the release have other classes, or classes of other "
+            "sizes; nothing was published"
         )
     return replace(proof, sums=proof.sums + counts.sums, content=proof.content + counts.content)
 

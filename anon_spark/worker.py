@@ -19,7 +19,7 @@ from anon_spark.errors import DataError, IneligiblePartition
 from anon_spark.grouping import LocalAlgorithm
 from anon_spark.privacy import Requirement, satisfied_by
 from anon_spark.publishing import PublicationForm
-from anon_spark.publishing.classes import arrange, distinct, shuffled
+from anon_spark.publishing.classes import Classes, arrange, distinct, shuffled
 from anon_spark.routing import PERSON, PRESENT, Router
 from anon_spark.row_order import MISSING, mix_into, ranks, row_keys, sort_by
 from anon_spark.secret import Secret
@@ -45,6 +45,7 @@ class LocalJob:
         target: The column of the class label that the method looks at, if it does.
         once: Those of `fields` that a class tells once, however many pieces it is in.
         sensitive: The sensitive columns, where the form stages them by class.
+        slices: The columns of every slice, where rows of a class belong together only within one.
     """
 
     router: Router
@@ -60,6 +61,7 @@ class LocalJob:
     target: str | None = None
     once: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
+    slices: tuple[tuple[str, ...], ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The staged rows of the partitions that a task holds; it gets them as bundles of rows."""
@@ -124,7 +126,10 @@ class LocalJob:
             if person is not None and tokens is not None:
                 person, tokens = person[~left_out], tokens[~left_out]
         classes = arrange(labels, codes)
-        if self.form.exact:
+        untouched = table.select(list(self.router.untouched))
+        if self.slices:
+            untouched = self._sliced(untouched, order, classes, partition)
+        elif self.form.exact:
             classes = shuffled(classes, self.secret.generator(f"row order {partition}"))
         codes, order = np.take(codes, classes.order, axis=0), order[classes.order]
         listed, evidence, rows = None, {}, pa.array(order)
@@ -162,11 +167,29 @@ class LocalJob:
             starts,
             listed,
             pa.table(evidence) if evidence else None,
-            table.select(list(self.router.untouched)),
-            order,
+            untouched,
+            np.arange(len(order)) if self.slices else order,
             suppressed,
             self.once,
         )
+
+    def _sliced(
+        self, untouched: pa.Table, order: NDArray[np.int64], classes: Classes, partition: int
+    ) -> pa.Table:
+        """The columns of n rows at their places, every slice in an order of its own.
+
+        Args:
+            untouched: The columns.
+            order: The rows that are grouped, shape (n,).
+            classes: How they are grouped.
+            partition: The number of the partition.
+        """
+        placed: dict[str, pa.ChunkedArray] = {}
+        for number, names in enumerate(self.slices):
+            drawn = shuffled(classes, self.secret.generator(f"slice {number} {partition}"))
+            part = untouched.select(list(names)).take(pa.array(order[drawn.order]))
+            placed.update(zip(names, part.columns, strict=True))
+        return pa.table({name: placed[name] for name in untouched.column_names})
 
     def _key(self, purpose: str) -> int:
         return int.from_bytes(self.secret.key(purpose)[:8])

@@ -2,6 +2,7 @@
 
     spark-submit jobs/benchmark.py --rows 10000000 --output benchmark.json
     spark-submit jobs/benchmark.py --methods mondrian top_down mdav --turns 1
+    spark-submit jobs/benchmark.py --methods anatomize mondrian:sliced --turns 1
     python jobs/benchmark.py --methods --mdav 40000 1000000
 
 Floor and release run in turn in one session, on the same table and partitions; the first turn warms
@@ -85,10 +86,11 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def rating_spec(path: str, k: int, method: str) -> ReleaseSpec:
-    """K persons, movie and day; as anatomy, two different ratings of every group of rows."""
+def rating_spec(path: str, k: int, method: str, form: str | None = None) -> ReleaseSpec:
+    """K persons, movie and day; as anatomy or in slices, two different ratings of every group."""
     forms = {"mdav": "microaggregated", "anatomize": "anatomy"}
-    apart = method == "anatomize"
+    form = form or forms.get(method, "generalized")
+    apart = form in {"anatomy", "sliced"}
     diverse = {"model": "distinct_l_diversity", "l": 2}
     return ReleaseSpec.from_dict(
         {
@@ -100,7 +102,7 @@ def rating_spec(path: str, k: int, method: str) -> ReleaseSpec:
             },
             "privacy": [diverse if apart else {"model": "k_anonymity", "k": k}],
             "method": {"name": method},
-            "release": {"path": path, "form": forms.get(method, "generalized")},
+            "release": {"path": path, "form": form},
             "seed": 1,
         }
     )
@@ -165,7 +167,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="ratings to generate")
     parser.add_argument("--source", help="read ratings from here instead of generating them")
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--methods", nargs="*", default=["mondrian"], help="grouping methods")
+    parser.add_argument(
+        "--methods", nargs="*", default=["mondrian"], help="grouping methods, METHOD or METHOD:FORM"
+    )
     parser.add_argument(
         "--mdav",
         type=int,
@@ -185,8 +189,9 @@ def main() -> None:
             df = table(spark, arguments.source, arguments.rows, folder)
             rows = df.agg(F.count(F.lit(1))).toArrow().column(0)[0].as_py()
         for method in arguments.methods:
-            spec = rating_spec(f"{folder}/{method}", arguments.k, method)
-            figures[f"{method}_{spec.release.form.name}"] = measure(
+            name, _, form = method.partition(":")
+            spec = rating_spec(f"{folder}/{name}_{form}", arguments.k, name, form or None)
+            figures[f"{name}_{spec.release.form.name}"] = measure(
                 df, spec, rows, arguments.turns, folder
             )
         text = json.dumps(figures, indent=2)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from slicing_formulas import buckets_of
 
 import anon_spark
 from anon_spark.encoding import Category, Encoding, Number
@@ -35,11 +36,7 @@ def queried(
         (t, made.spark.read.parquet(f"{made.path}/{t.folder}").toDF(*t.internal))
         for t in prepared.tables
     ]
-    published = Published(
-        tables[0][1],
-        tuple(form.class_names(encodings)),
-        {t.counted.plain: found for t, found in tables if t.counted is not None},
-    )
+    published = Published.of(tables, form.class_names(encodings))
     sensitive = next(iter(prepared.columns.sensitive), None)
     key, keys = keys_of(prepared.own_rows, sensitive)
     workload = draw(encodings, keys, **asked)
@@ -86,6 +83,33 @@ class ByDefinition:
                     values[row["group_id"]] += row["count"]
             found.append(sum(rows[g] * values[g] / sizes[g] for g in sizes))
         return np.array(found)
+
+    def in_buckets(
+        self, tables: Sequence[list[Row]], slices: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """Of slices: over buckets, rows times the share of each slice that satisfies a query."""
+        buckets = buckets_of(tables, slices)
+        found = []
+        for query in range(self.workload.count):
+            total = 0.0
+            for parts in buckets.values():
+                shares = []
+                for names, rows in parts.items():
+                    told = [dict(zip(names, row, strict=True)) for row in rows]
+                    shares.append(sum(self._satisfies(row, query) for row in told) / len(told))
+                total += len(told) * math.prod(shares)
+            found.append(total)
+        return np.array(found)
+
+    def _satisfies(self, row: Row, query: int) -> bool:
+        """Whether the part of a row in one slice satisfies the predicates about it."""
+        if self.sensitive in row and not self.in_set(row[self.sensitive], query):
+            return False
+        return all(
+            self.exact(encoding, row, query)
+            for j, encoding in enumerate(self.workload.encodings)
+            if self.workload.used[j, query] and encoding.name in row
+        )
 
     def in_set(self, value: Any, query: int) -> bool:
         place = self.workload.keys.tolist().index(self.keys[value])

@@ -54,6 +54,7 @@ class CKSafety(PrivacyModel):
     """
 
     name: ClassVar[str] = "ck_safety"
+    mixes: ClassVar[bool] = False
     predicate: ClassVar[int] = IMPLICATIONS
 
     c: float

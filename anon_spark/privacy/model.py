@@ -94,6 +94,9 @@ class PrivacyModel(ABC):
     compares_with_population: ClassVar[bool] = False
     """Whether classes are compared with a table of everybody who could be in the table."""
 
+    mixes: ClassVar[bool] = True
+    """Whether any mixture of distributions that satisfy it does too, as their union does."""
+
     @property
     @abstractmethod
     def predicate(self) -> int:

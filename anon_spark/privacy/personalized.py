@@ -52,6 +52,7 @@ class Personalized(PrivacyModel):
     """
 
     name: ClassVar[str] = "personalized"
+    mixes: ClassVar[bool] = False
     predicate: ClassVar[int] = GUARDED
 
     p_breach: float

@@ -161,7 +161,7 @@ class Requirement:
                     continue
                 about = f" of {whole.name!r}" if whole.name else ""
                 if whole.alone is not None:
-                    about += " beside equal values of the other sensitive attributes"
+                    about += " beside equal values of the attributes that it is looked at with"
                 found.append(
                     f"{model.name}{about}: {model.explain(whole.alone or whole, unit)}; "
                     + measure.feasible(level)

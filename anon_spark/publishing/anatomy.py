@@ -11,14 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark.encoding import Encoding, ranks_of_values
+from anon_spark.encoding import ranks_of_values
 from anon_spark.publishing.classes import Classes
-from anon_spark.publishing.form import PublicationForm
-from anon_spark.publishing.spans import Spans
+from anon_spark.publishing.exact import ExactForm
 
 GROUP = "group_id"
 """The column that links the quasi-identifier table with the sensitive tables."""
@@ -28,7 +25,7 @@ COUNT = "count"
 
 
 @dataclass(frozen=True)
-class Anatomy(PublicationForm):
+class Anatomy(ExactForm):
     """Publishes quasi-identifiers as they are, and how often each sensitive value is in a group.
 
     The quasi-identifier table (QIT) has every row with the number of its group; a sensitive table
@@ -38,23 +35,13 @@ class Anatomy(PublicationForm):
     """
 
     name: ClassVar[str] = "anatomy"
-    covers: ClassVar[bool] = False
-    exact: ClassVar[bool] = True
+    key: ClassVar[str] = GROUP
+    counts: ClassVar[str] = COUNT
     estimated_by: ClassVar[str] = "groups"
-
-    def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
-        """Quasi-identifiers keep their names."""
-        del encoding
-        return ("",)
-
-    def class_names(self, encodings: Sequence[Encoding]) -> list[str]:
-        """The number of the group."""
-        del encodings
-        return [GROUP]
 
     def class_fields(self, sensitive: Sequence[T.StructField]) -> list[T.StructField]:
         """The number of a group; for every sensitive column its values and their counts."""
-        fields = [T.StructField(GROUP, T.LongType())]
+        fields = super().class_fields(sensitive)
         for field in sensitive:
             fields.append(T.StructField(f"{field.name}_values", T.ArrayType(field.dataType)))
             fields.append(T.StructField(f"{field.name}_counts", T.ArrayType(T.LongType())))
@@ -64,56 +51,10 @@ class Anatomy(PublicationForm):
         self, classes: Classes, numbers: NDArray[np.int64], sensitive: pa.Table
     ) -> list[pa.Array]:
         """What is staged of m classes as a whole."""
-        arrays: list[pa.Array] = [pa.array(numbers)]
+        arrays = super().stage_classes(classes, numbers, sensitive)
         for column in sensitive.columns:
             arrays += _counted(classes, column)
         return arrays
-
-    def staged_fields(self, encoding: Encoding, data_type: T.DataType) -> list[T.StructField]:
-        """Nothing: rows tell of themselves."""
-        del encoding, data_type
-        return []
-
-    def stage(
-        self,
-        encoding: Encoding,
-        column: pa.Array,
-        classes: Classes,
-        codes: NDArray[np.float64],
-        axis: int,
-    ) -> list[pa.Array]:
-        """Nothing: rows tell of themselves."""
-        del encoding, column, classes, codes, axis
-        return []
-
-    def row_fields(
-        self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
-    ) -> list[T.StructField]:
-        """The number of the group."""
-        del encodings, types
-        return self.class_fields([])
-
-    def published(self, encodings: Sequence[Encoding]) -> list[SparkColumn]:
-        """The number of the group."""
-        del encodings
-        return [F.col(GROUP)]
-
-    def expressions(self, encoding: Encoding) -> list[SparkColumn]:
-        """Nothing is made of what is staged."""
-        del encoding
-        return []
-
-    def penalties(
-        self, encoding: Encoding, read: pa.RecordBatch, leaf_penalty: str
-    ) -> NDArray[np.float64]:
-        """No quasi-identifier loses anything."""
-        del encoding, leaf_penalty
-        return np.zeros(read.num_rows)
-
-    def spans(self, encoding: Encoding, read: pa.RecordBatch) -> Spans:
-        """The value itself."""
-        codes = encoding.codes(read[encoding.column])
-        return Spans(codes, codes)
 
     def describe(self, *, number: bool) -> str:
         """In a few words, as what a quasi-identifier is published."""

@@ -32,7 +32,13 @@ class PublicationForm(ABC):
     has_centers: ClassVar[bool] = False
     """Whether it publishes one value in place of many, whose squared error can be measured."""
     exact: ClassVar[bool] = False
-    """Whether quasi-identifiers are published as they are, and sensitive values in other tables."""
+    """Whether quasi-identifiers are published as they are, and the links to other values broken."""
+    sliced: ClassVar[bool] = False
+    """Whether the columns of a table are cut into slices, whose rows are aligned by class only."""
+    key: ClassVar[str] = ""
+    """The column that tells the classes of an exact form."""
+    counts: ClassVar[str] = ""
+    """The column of tables that count sensitive values by class, where there are such."""
     estimated_by: ClassVar[str] = "classes"
     """Among what the answers of queries are estimated from it, see `queries.estimators`."""
 

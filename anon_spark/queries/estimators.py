@@ -12,7 +12,7 @@ from anon_spark.columns import Column, Columns
 from anon_spark.encoding import Encoding
 from anon_spark.published import Published
 from anon_spark.publishing import PublicationForm
-from anon_spark.queries import classes, groups
+from anon_spark.queries import buckets, classes, groups
 from anon_spark.queries.workload import Workload
 
 
@@ -57,5 +57,6 @@ class Readable:
 ESTIMATORS: dict[str, Callable[[Readable, Workload], DataFrame]] = {
     "classes": classes.estimated,
     "groups": groups.estimated,
+    "buckets": buckets.estimated,
 }
 """By `PublicationForm.estimated_by`: what gives parts of the estimates, as `exact.PARTIAL`."""

@@ -48,7 +48,7 @@ class _Estimates:
             codes = codes_of(self.workload, batch)[:, order]
             begins = np.append(np.searchsorted(group[order], np.arange(len(first))), len(group))
             starts, place, count = self._values(batch[_VALUES].take(pa.array(first)))
-            for lo, hi in _runs(begins + starts):
+            for lo, hi in runs(begins + starts):
                 rows, values = slice(begins[lo], begins[hi]), slice(starts[lo], starts[hi])
                 by_group = begins[lo:hi] - begins[lo], starts[lo:hi] - starts[lo]
                 size = np.add.reduceat(count[values], by_group[1])[:, None]
@@ -71,7 +71,7 @@ class _Estimates:
         return starts, self.workload.values(keys), counts.astype(np.float64)
 
 
-def _runs(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def runs(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Runs of groups that take about `ROWS` rows and values, or a single one that takes more."""
     cuts = np.append(0, np.flatnonzero(np.diff(starts[:-1] // ROWS)) + 1)
     return zip(cuts.tolist(), [*cuts[1:].tolist(), len(starts) - 1], strict=True)

@@ -45,6 +45,7 @@ from anon_spark.spec.rules import (
     role_rules,
     split_rules,
 )
+from anon_spark.spec.slicing_rules import slicing_rules
 from anon_spark.spec.strict_yaml import load
 from anon_spark.spec.wording import path_text, shown, shown_path
 
@@ -187,6 +188,7 @@ class ReleaseSpec(Part):
         yield from split_rules(given)
         yield from population_rules(given)
         yield from form_rules(given)
+        yield from slicing_rules(given)
         yield from method_rules(given)
         yield from metric_rules(given)
         yield from path_rules(given)

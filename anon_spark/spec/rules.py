@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, named, place_of
 from anon_spark.spec.parts import ROLES
 from anon_spark.spec.problems import Location
+from anon_spark.spec.reading import entry, form_of, roles_of, sequence
 from anon_spark.spec.wording import nearest, shown
 
 
@@ -142,7 +143,7 @@ def population_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]
                     "population: {path: register.csv, format: csv}"
                 ),
             )
-        form = _form(given)
+        form = form_of(given)
         if form is not None and not form.covers:
             yield (
                 where,
@@ -188,7 +189,7 @@ def _read_column(
 
 def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """No metric is given twice, and each fits the publication form and the columns."""
-    form, attributes, seen = _form(given), given.get("attributes"), []
+    form, roles, seen = form_of(given), roles_of(given), []
     for i, metric in enumerate(sequence(given.get("metrics")) or []):
         try:
             found = named(METRIC, metric)
@@ -196,11 +197,7 @@ def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             name = next(iter(metric), None) if isinstance(metric, Mapping) else metric
         else:
             name = found.name
-            if isinstance(attributes, Mapping):
-                roles = {
-                    column: a if isinstance(a, str) else entry(a, "role")
-                    for column, a in attributes.items()
-                }
+            if roles is not None:
                 for parameter, text in found.problems(roles):
                     yield ("metrics", i, name, parameter), text
         if name in seen:
@@ -221,11 +218,11 @@ def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
 
 def form_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """What a form that publishes exact quasi-identifiers cannot do."""
-    form, attributes = _form(given), given.get("attributes")
+    form, attributes = form_of(given), given.get("attributes")
     if form is None or not form.exact or not isinstance(attributes, Mapping):
         return
     roles = [a if isinstance(a, str) else entry(a, "role") for a in attributes.values()]
-    if "sensitive" not in roles:
+    if form.counts and "sensitive" not in roles:
         yield (
             ("release", "form"),
             (
@@ -239,6 +236,9 @@ def form_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             (
                 f"{form.name} publishes each sensitive column apart, so that nobody can look at "
                 "them together; leave it false"
+                if form.counts
+                else f"{form.name} looks at sensitive values beside the rest of their slice; leave "
+                "it false"
             ),
         )
     if entry(given.get("suppression"), "limit"):
@@ -289,13 +289,6 @@ def method_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             )
 
 
-def _form(given: Mapping[str, Any]) -> Any:
-    """The class of the publication form that is asked for; None where it is unknown."""
-    form = entry(given.get("release"), "form")
-    name = getattr(form, "name", "generalized" if form is None else form)
-    return FORM.classes().get(str(name))
-
-
 def path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """A release does not lie on what is read for it."""
     target = entry(given.get("release"), "path")
@@ -311,13 +304,3 @@ def path_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
 
 def _same(path: str, other: str) -> bool:
     return os.path.normpath(path) == os.path.normpath(other)
-
-
-def sequence(value: object) -> list[Any] | None:
-    """A list, or None for what is none."""
-    return list(value) if isinstance(value, list | tuple) else None
-
-
-def entry(part: object, key: str, attribute: str | None = None) -> object:
-    """A field of a part that is still a mapping, or already an instance."""
-    return part.get(key) if isinstance(part, Mapping) else getattr(part, attribute or key, None)

@@ -27,7 +27,8 @@ class QueryError(Metric):
 
     From classes, a query is estimated as if their rows lay evenly over what is published of them;
     from an anatomy, by the rows in its ranges times the share of its sensitive values in their
-    group; from centers, by the centers in its ranges. Suppressed rows are in no estimate.
+    group; from slices, by the rows of a bucket times the share of each slice in its ranges and
+    sets; from centers, by the centers in its ranges. Suppressed rows are in no estimate.
 
     Source: Xiao and Tao, "Anatomy" (VLDB 2006); for the sanity bound, Garofalakis and Kumar,
     "Wavelet synopses for general error metrics" (TODS 2005).

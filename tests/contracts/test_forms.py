@@ -277,7 +277,7 @@ def test_exact_forms_stage_nothing_of_quasi_identifiers(form):
     assert form.class_fields([]) == keys
 
 
-@pytest.mark.parametrize("form", EXACT, ids=repr)
+@pytest.mark.parametrize("form", [form for form in EXACT if form.counts], ids=repr)
 @some
 @given(data=st.data())
 def test_exact_forms_count_the_values_of_every_class(form, data):
@@ -291,7 +291,7 @@ def test_exact_forms_count_the_values_of_every_class(form, data):
     fields = form.class_fields([field])
     assert len(arrays) == len(fields)
     told = pa.table(arrays, names=[f.name for f in fields]).to_pylist()
-    assert [row["group_id"] for row in told] == numbers.tolist()
+    assert [row[form.key] for row in told] == numbers.tolist()
     for label, row in enumerate(told):
         here = members(classes, label, values)
         assert dict(zip(row["s_values"], row["s_counts"], strict=True)) == Counter(here)

@@ -67,5 +67,5 @@ def test_parts_of_several_classes():
 def test_the_obstacle_says_that_parts_are_meant():
     whole, _ = split_attribute(np.array([0, 1, 0]), np.array([0, 0, 1]))
     (line,) = Requirement((MODELS["distinct_l_diversity"](2),), (whole,)).obstacles(3, 3, "rows")
-    assert "of 's' beside equal values of the other sensitive attributes" in line
+    assert "of 's' beside equal values of the attributes that it is looked at with" in line
     assert line.endswith("l = 2 is asked and can be at most 1")

@@ -143,15 +143,52 @@ def test_anatomy(spark, tmp_path, method):
     assert found.estimate.sum() > 0
 
 
-@pytest.mark.parametrize("form", ["generalized", "microaggregated", "anatomy"])
+@pytest.mark.parametrize(
+    ("slices", "layout", "dimensions"),
+    [
+        ([["age", "city"], ["day"], ["income", "illness"]], "wide", 3),
+        ([["age", "day"], ["income", "city"], ["illness"]], "columns", 2),
+    ],
+)
+def test_slices(spark, tmp_path, slices, layout, dimensions):
+    changes = {
+        "form": {"form": "sliced", "columns": slices, "layout": layout},
+        "privacy": [{"model": "k_anonymity", "k": 6}],
+    }
+    df = spark.createDataFrame(people(), KINDS)
+    made = release(df, tmp_path / "r", ROLES, **changes)
+    spec = spec_for(tmp_path / "r", ROLES, **changes)
+    workload, prepared, readable = queried(made, df, spec, dimensions=dimensions, **ASKED)
+    expected = by_definition(spark, workload)
+    found = answer(workload, prepared.own_rows, readable)
+    assert found.actual.tolist() == exact_of(expected, df).tolist()
+    told = expected.in_buckets([files(made, t.folder) for t in prepared.tables], slices)
+    assert found.estimate == pytest.approx(told, abs=1e-5)
+    assert found.estimate.sum() > 0
+    # attributes of several slices go with one another as if they were independent
+    assert (np.abs(found.estimate - found.actual) > 0.1).any()
+
+
+def test_what_no_query_asks_for_is_all_rows(spark, tmp_path):
+    roles = {"age": "quasi_identifier", "city": "quasi_identifier"}
+    df = spark.createDataFrame([(None, None)] * 30, "age int, city string")
+    form = {"form": "sliced", "columns": 2}
+    made = release(df, tmp_path / "r", roles, form=form)
+    spec = spec_for(tmp_path / "r", roles, form=form)
+    workload, prepared, readable = queried(made, df, spec, dimensions=1, **ASKED)
+    assert not workload.used.any()
+    assert set(answer(workload, prepared.own_rows, readable).estimate) == {30.0}
+
+
+@pytest.mark.parametrize("form", ["generalized", "microaggregated", "anatomy", "sliced"])
 def test_a_release_that_changes_nothing_answers_exactly(spark, tmp_path, form):
     rows = [(*row[:3], "a" if row[3] == "f" else row[3], row[4]) for row in people()]
     df = spark.createDataFrame(rows, KINDS)
-    # every class is one value of everything; of an anatomy, every group has one illness
+    # every class is one value of everything; of an anatomy and slices, the other value is the same
     copies = df.union(df)
     metric = {"query_error": {"queries": 200, "dimensions": 2, "sanity": 1}}
     roles = {**ROLES, "city": {"role": "quasi_identifier", "hierarchy": {"tree": CITIES}}}
-    if form == "anatomy":
+    if form in {"anatomy", "sliced"}:
         roles["illness"] = "quasi_identifier"
         roles["copy"] = "sensitive"
         copies = copies.selectExpr("*", "'same' as copy")
@@ -330,7 +367,7 @@ def test_many_sensitive_values_are_told_apart_in_lots(spark):
     assert found <= set(keys.tolist())
 
 
-@pytest.mark.parametrize("form", ["generalized", "microaggregated"])
+@pytest.mark.parametrize("form", ["generalized", "microaggregated", "sliced"])
 def test_a_table_without_rows_answers_nothing(spark, tmp_path, form):
     metrics = [{"query_error": {"queries": 100, "dimensions": 2}}]
     df = spark.createDataFrame([], KINDS)

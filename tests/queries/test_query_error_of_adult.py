@@ -1,4 +1,4 @@
-"""The census table: what anatomy answers better than generalization, as in the paper on anatomy."""
+"""The census table: what anatomy and slices answer better than generalization."""
 
 import pytest
 
@@ -20,6 +20,7 @@ def test_generalization_errs_four_times_as_much(spark, tmp_path):
     for form, method in (
         ("generalized", {"name": "mondrian"}),
         ("anatomy", {"name": "anatomize", "l": 4}),
+        ("sliced", {"name": "mondrian"}),
     ):
         spec = ReleaseSpec.from_dict(
             {
@@ -35,5 +36,8 @@ def test_generalization_errs_four_times_as_much(spark, tmp_path):
         )
         found[form] = anon_spark.run(spec, spark).metrics["query_error"]
     assert found["anatomy"]["answered"] == found["generalized"]["answered"] > 350
+    assert found["sliced"]["answered"] == found["anatomy"]["answered"]
+    assert found["sliced"]["value"] < 0.1
+    assert found["sliced"]["value"] < found["generalized"]["value"]
     assert found["anatomy"]["value"] < 0.1
     assert found["anatomy"]["value"] <= found["generalized"]["value"] / 4

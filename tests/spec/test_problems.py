@@ -117,13 +117,13 @@ PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
             (
                 "release.form: 'generalised' is not a publication form; "
                 "did you mean 'generalized'? known: anatomy, "
-                "generalized, microaggregated"
+                "generalized, microaggregated, sliced"
             ),
         ),
         (
             minimal(release={"path": "o", "form": {"form": "generalized"}}),
             "release.form: a mapping is not a publication form; known: anatomy, "
-            "generalized, microaggregated",
+            "generalized, microaggregated, sliced",
         ),
         (
             minimal(release={"path": "o", "interval": "labels"}),
