@@ -8,9 +8,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anon_spark import class_levels, sensitive, storage, verification
+from anon_spark import sensitive, storage, value_proof, verification
 from anon_spark.columns import Column, Columns
-from anon_spark.digests import hashable, row_digests
+from anon_spark.digests import hashable
 from anon_spark.errors import RequirementError, SpecError
 from anon_spark.privacy import KAnonymity, PrivacyModel, Requirement, counts_rows
 from anon_spark.promise import Promise, read_promise
@@ -117,7 +117,7 @@ def verify(
             for rows in published.others:
                 values = _hashables(rows, [n for n in rows.columns if n not in published.names])
                 proof = verification.beside(
-                    proof, verification.examine_slice(rows, published.names, values)
+                    proof, verification.examine_rows(rows, published.names, [], values)
                 )
         except RequirementError as error:
             return _broken(folder, str(error).removesuffix("; nothing was published"))
@@ -236,14 +236,9 @@ def _values(
         problems = Requirement((model,), distributions).problems()
         unchecked += [f"{problem} (what a file told is not in a release)" for problem in problems]
         able += [model] * (not problems)
-    hashes = {
-        one.column.internal: sensitive.key_of(*map(sensitive.plain_value, one.columns))
-        for one in asked
-    }
-    classes = class_levels.gathered(published.values(hashes), list(published.names))
     requirement = Requirement(tuple(able), distributions)
-    keys = [attribute.keys for attribute in found]
-    return verification.examine_values(classes, requirement, keys, persons=False).levels, unchecked
+    keys, hashes = [attribute.keys for attribute in found], sensitive.keys_of(asked)
+    return value_proof.examine_in_files(published, requirement, keys, hashes).levels, unchecked
 
 
 def _broken(folder: str, problem: str) -> Audit:
@@ -258,8 +253,7 @@ def _examine(
     untouched: Sequence[Sequence[str]] = ((),),
 ) -> Proof:
     values = [_hashables(rows, part) for part in untouched]
-    classes = verification.class_table(rows, names, row_digests(names, *values))
-    return verification.with_content(verification.examine(classes, names, models, persons=False))
+    return verification.examine_rows(rows, names, models, *values)
 
 
 def _hashables(rows: DataFrame, names: Sequence[str]) -> list[SparkColumn]:

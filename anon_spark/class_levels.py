@@ -33,6 +33,48 @@ def codes_of(keys: NDArray[np.int64], told: NDArray[np.int64]) -> NDArray[np.int
     return found if np.array_equal(keys[found], told) else None
 
 
+def coded(
+    requirement: Requirement, place: int, keys: NDArray[np.int64] | None, told: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The codes of values of the attribute at a place; themselves where `keys` is None.
+
+    Raises:
+        RequirementError: One is not among `keys`, the hashes of the codes.
+    """
+    found = told if keys is None else codes_of(keys, told)
+    if found is None:
+        raise RequirementError(
+            f"the proof failed: {requirement.attributes[place].name!r} has values that the source "
+            "has not; nothing was published"
+        )
+    return found
+
+
+def measures_of(requirement: Requirement) -> list[tuple[PrivacyModel, str, Measure]]:
+    """Every measure of every model about values, with the name of the attribute."""
+    return [
+        (model, requirement.attributes[place].name, measure)
+        for model, place in requirement.parts()
+        if place >= 0
+        for measure in model.measures()
+    ]
+
+
+def levels_of(requirement: Requirement, counts: Sequence[ClassCounts]) -> list[float | None]:
+    """The worst level of some classes under every measure of `measures_of`.
+
+    Args:
+        requirement: The models, and a attributes.
+        counts: What the classes hold of each of these, shape (a,).
+    """
+    worst: list[float | None] = []
+    for model, place in requirement.parts():
+        if place >= 0:
+            achieved = model.levels(counts[place], requirement.attributes[place])
+            worst += [m.of_table(v) for m, v in zip(model.measures(), achieved, strict=True)]
+    return worst
+
+
 def gathered(counted: DataFrame, names: Sequence[str]) -> DataFrame:
     """Puts counts of values together by class.
 
@@ -81,11 +123,12 @@ def levels(
         For each measure the model, the attribute, the measure and the level, None without classes.
     """
     job = _LevelJob(requirement, None if keys is None else tuple(keys))
-    columns = [f"level_{i}" for i in range(len(job.asked()))]
+    asked = measures_of(requirement)
+    columns = [f"level_{i}" for i in range(len(asked))]
     schema = ", ".join([*(f"{name} double" for name in columns), "units bigint"])
     worst = [
         (F.min if measure.worst == "least" else F.max)(name).alias(name)
-        for name, (_, _, measure) in zip(columns, job.asked(), strict=True)
+        for name, (_, _, measure) in zip(columns, asked, strict=True)
     ]
     found = (
         classes.select("rows", "units", "entries")
@@ -95,8 +138,8 @@ def levels(
         .to_pylist()[0]
     )
     told = [
-        (model, requirement.attributes[place].name, measure, found[name])
-        for name, (model, place, measure) in zip(columns, job.asked(), strict=True)
+        (model, name, measure, found[column])
+        for column, (model, name, measure) in zip(columns, asked, strict=True)
     ]
     return told, found["units"]
 
@@ -108,28 +151,13 @@ class _LevelJob:
     requirement: Requirement
     keys: tuple[NDArray[np.int64], ...] | None
 
-    def asked(self) -> list[tuple[PrivacyModel, int, Measure]]:
-        """Every measure of every model about values, with the attribute's place."""
-        return [
-            (model, place, measure)
-            for model, place in self.requirement.parts()
-            if place >= 0
-            for measure in model.measures()
-        ]
-
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row for each batch: its worst level under every measure."""
         for batch in batches:
             if not batch.num_rows:
                 continue
             counts = [self.counts(batch, a) for a in range(len(self.requirement.attributes))]
-            worst: list[float | None] = []
-            for model, place in self.requirement.parts():
-                if place >= 0:
-                    whole = self.requirement.attributes[place]
-                    achieved = model.levels(counts[place], whole)
-                    for measure, level in zip(model.measures(), achieved, strict=True):
-                        worst.append(measure.of_table(level))
+            worst = levels_of(self.requirement, counts)
             yield pa.RecordBatch.from_arrays(
                 [
                     *[pa.array([level], pa.float64()) for level in worst],
@@ -146,13 +174,7 @@ class _LevelJob:
         chosen = fields.field("attribute").to_numpy() == attribute
         value = fields.field("value").to_numpy()[chosen]
         if self.keys is not None:
-            found = codes_of(self.keys[attribute], value)
-            if found is None:
-                raise RequirementError(
-                    f"the proof failed: {self.requirement.attributes[attribute].name!r} has values "
-                    "that the source has not; nothing was published"
-                )
-            value = found
+            value = coded(self.requirement, attribute, self.keys[attribute], value)
         label, count = label[chosen], fields.field("count").to_numpy()[chosen]
         order = np.lexsort((value, label))
         starts = np.searchsorted(label, np.arange(batch.num_rows + 1))

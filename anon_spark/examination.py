@@ -11,13 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark import class_levels, sensitive, spread, staged_classes, verification
+from anon_spark import class_levels, sensitive, spread, staged_classes, value_proof, verification
 from anon_spark.coverage import attribute_of
-from anon_spark.digests import row_digests, untouched_digests, untouched_values
+from anon_spark.digests import untouched_digests, untouched_values
 from anon_spark.encoding import Category, Number
 from anon_spark.errors import RequirementError
 from anon_spark.population import presence_found
 from anon_spark.preparation import Prepared
+from anon_spark.privacy import counts_rows
 from anon_spark.published import Published
 from anon_spark.queries.answering import answer
 from anon_spark.queries.estimators import Readable
@@ -27,7 +28,8 @@ from anon_spark.utility import Preservation
 from anon_spark.utility.radius import greatest_radius
 from anon_spark.utility.squared_error import sum_errors
 from anon_spark.utility.summary import sum_penalties
-from anon_spark.verification import Proof, Values
+from anon_spark.value_proof import Values, level_of
+from anon_spark.verification import Proof
 
 
 def class_fields(prepared: Prepared) -> list[T.StructField]:
@@ -49,17 +51,17 @@ def examine_published(prepared: Prepared, published: Published) -> Proof:
     names, together = published.names, prepared.columns.together
     wide = prepared.columns.slices and not published.others
     in_rows = [untouched_values(part) for part in (together if wide else together[:1])]
-    classes = verification.class_table(published.rows, names, row_digests(names, *in_rows))
-    requirement = prepared.requirement
-    found = verification.examine_rows(classes, names, requirement, persons=prepared.has_person)
-    found = verification.with_content(found)
+    models = prepared.requirement.about_sizes
+    # persons are in no file: `examine_staged` looks at the models that count them
+    by_rows = [m for m in models if not prepared.has_person or counts_rows(m)]
+    found = verification.examine_rows(published.rows, names, by_rows, *in_rows)
     for part, counts in zip(together[1:], published.counts.values(), strict=False):
         found = verification.beside(
             found, verification.examine_counts(counts, names, part[0].data_type)
         )
     for part, rows in zip(together[1:], published.others, strict=False):
         found = verification.beside(
-            found, verification.examine_slice(rows, names, untouched_values(part))
+            found, verification.examine_rows(rows, names, [], untouched_values(part))
         )
     return found
 
@@ -104,14 +106,11 @@ def examine_values(
     found = []
     if any(in_files):
         attributes = list(compress(prepared.sensitive, in_files))
-        hashes = {
-            asked.column.internal: sensitive.key_of(*map(sensitive.plain_value, asked.columns))
-            for asked in compress(prepared.asked, in_files)
-        }
-        classes = class_levels.gathered(published.values(hashes), names)
+        asked = list(compress(prepared.asked, in_files))
         keys = [attribute.keys for attribute in attributes]
         requirement = prepared.about(attributes)
-        found.append(verification.examine_values(classes, requirement, keys, persons=False))
+        hashes = sensitive.keys_of(asked)
+        found.append(value_proof.examine_in_files(published, requirement, keys, hashes))
     if not all(in_files):
         attributes = [a for a, told in zip(prepared.sensitive, in_files, strict=True) if not told]
         whole = by_rows.classes == by_staged.classes
@@ -124,7 +123,7 @@ def examine_values(
             counted = class_levels.persons_counted(counted, names)
         classes = class_levels.gathered(counted, names)
         requirement = prepared.about(attributes)
-        found.append(verification.examine_values(classes, requirement, None, persons=persons))
+        found.append(value_proof.examine_values(classes, requirement, None, persons=persons))
     return Values.together(found)
 
 
@@ -177,8 +176,7 @@ def examine_radius(prepared: Prepared, staged: DataFrame) -> tuple[dict[str, Any
         return ()
     found = greatest_radius(staged, prepared.spec.release.form, prepared.profile.encodings)
     return tuple(
-        verification.level_of(model, measure, found, persons=prepared.has_person)
-        for model, measure in asked
+        level_of(model, measure, found, persons=prepared.has_person) for model, measure in asked
     )
 
 
@@ -201,7 +199,7 @@ def examine_presence(prepared: Prepared, published: DataFrame) -> tuple[dict[str
         attributes.append(attribute_of(column, place, kinds, told))
     found, several = presence_found(population, published, attributes)
     levels = tuple(
-        verification.level_of(model, measure, level, persons=False)
+        level_of(model, measure, level, persons=False)
         for model in prepared.spec.privacy
         if model.compares_with_population
         for measure, level in zip(model.measures(), found, strict=True)

@@ -140,6 +140,19 @@ class Published:
         repeated = F.explode(F.array_repeat("value", F.col("count").cast("int")))
         return self.counts[column].select(repeated.alias(column))
 
+    def values_together(self, column: str, key: SparkColumn) -> DataFrame:
+        """Every value of a sensitive column where it lies: `names`, `value` and `count`.
+
+        Args:
+            column: The column.
+            key: What a value is told by, over the column.
+        """
+        if column in self.counts:
+            table = self.counts[column].withColumnRenamed("value", column)
+            return table.select(*self.names, key.alias("value"), "count")
+        once = F.lit(1).cast("long").alias("count")
+        return self.table_with(column).select(*self.names, key.alias("value"), once)
+
     def values(self, hashes: Mapping[str, SparkColumn]) -> DataFrame:
         """How many rows of every class have which value: `attribute`, `value` and `count`.
 
@@ -155,17 +168,8 @@ class Published:
             )
         found = None
         for place, (column, key) in enumerate(hashes.items()):
-            if column not in self.counts:
-                value = self.table_with(column).select(
-                    *self.names, F.lit(place).alias("attribute"), key.alias("value")
-                )
-                told = value.withColumn("count", F.lit(1).cast("long"))
-                found = told if found is None else found.unionAll(told)
-                continue
-            renamed = self.counts[column].withColumnRenamed("value", column)
-            told = renamed.select(
-                *self.names, F.lit(place).alias("attribute"), key.alias("value"), "count"
-            )
+            table = self.values_together(column, key)
+            told = table.select(*self.names, F.lit(place).alias("attribute"), "value", "count")
             found = told if found is None else found.unionAll(told)
         assert found is not None
         # a value that is told twice counts as one

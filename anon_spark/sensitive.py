@@ -278,3 +278,8 @@ def _by_leaf(column: Column, found: pa.Table, hierarchy: Hierarchy) -> tuple[pa.
     key = np.arange(len(values), dtype=np.int64)
     key[place] = found["key"].to_numpy()
     return pa.table({"value": values, "count": count, "key": key}), hierarchy
+
+
+def keys_of(asked: Sequence[Asked]) -> dict[str, SparkColumn]:
+    """What a value of each of some attributes is told by, over its column inside the job."""
+    return {one.column.internal: key_of(*map(plain_value, one.columns)) for one in asked}

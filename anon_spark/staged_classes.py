@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anon_spark import arrow_stream
@@ -238,14 +238,35 @@ def counts_of(
     Returns:
         The keys, `value` and `count`: a row for each value of a class.
     """
-    told = classes_of(staged, [*keys, values, counts], persons=False)
-    pairs = F.explode(
-        F.arrays_zip(F.col(values.name).alias("value"), F.col(counts.name).alias("count"))
-    )
     names = [field.name for field in keys]
-    return told.select(*names, pairs.alias("pair")).select(
-        *names, F.col("pair.value").alias("value"), F.col("pair.count").alias("count")
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for told in batch["classes"]:
+                # a class in several pieces tells its values in the first of them, else nothing
+                classes = arrow_stream.read(told).combine_chunks()
+                lists, numbers = (classes[f.name].combine_chunks() for f in (values, counts))
+                of_class = pc.list_parent_indices(lists)
+                yield from pa.table(
+                    [
+                        *classes.select(names).take(of_class).columns,
+                        lists.flatten(),
+                        numbers.flatten(),
+                    ],
+                    names=schema.fieldNames(),
+                ).to_batches()
+
+    schema = T.StructType(
+        [
+            *keys,
+            *[
+                T.StructField(name, field.dataType.elementType)
+                for name, field in (("value", values), ("count", counts))
+                if isinstance(field.dataType, T.ArrayType)
+            ],
+        ]
     )
+    return staged.select("classes").mapInArrow(read, schema)
 
 
 def suppressed_of(staged: DataFrame, untouched: Sequence[T.StructField]) -> DataFrame:

@@ -4,29 +4,27 @@ A class is what a reader of the release sees: all rows with equal published quas
 and NaN being values like others.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anon_spark import class_levels
+from anon_spark import class_runs
 from anon_spark.digests import digest, hashable, row_digests
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import (
     ClassCounts,
     Distribution,
-    Measure,
     PrivacyModel,
     Requirement,
     counts_rows,
 )
+from anon_spark.value_proof import Values, level_of
 
 
 @dataclass(frozen=True)
@@ -74,26 +72,6 @@ class Proof:
         )
 
 
-@dataclass(frozen=True)
-class Values:
-    """What was found of sensitive values.
-
-    Args:
-        levels: As in `Proof`.
-        smallest_persons: Persons of the class with fewest, None where they were not counted.
-    """
-
-    levels: tuple[dict[str, Any], ...]
-    smallest_persons: int | None
-
-    @staticmethod
-    def together(parts: "Sequence[Values]") -> "Values":
-        """What was found of different attributes."""
-        fewest = [part.smallest_persons for part in parts if part.smallest_persons is not None]
-        levels = tuple(level for part in parts for level in part.levels)
-        return Values(levels, min(fewest, default=None))
-
-
 def _about(level: dict[str, Any]) -> str:
     return f" of {level['attribute']!r}" if level.get("attribute") else ""
 
@@ -103,19 +81,24 @@ def _shown(level: float | None) -> str:
 
 
 def class_table(
-    published: DataFrame, names: Sequence[str], sums: Sequence[SparkColumn] = ()
+    published: DataFrame,
+    names: Sequence[str],
+    sums: Sequence[SparkColumn] = (),
+    count: SparkColumn | None = None,
 ) -> DataFrame:
     """The equivalence classes of a published table.
 
     Args:
         published: The table.
-        names: Its quasi-identifiers.
+        names: Its quasi-identifiers, or whatever else tells its classes.
         sums: More aggregates that are wanted of every class.
+        count: For how many rows of a class a row of the table stands; one if None.
 
     Returns:
         The quasi-identifiers, `rows`, and the sums.
     """
-    return published.groupBy(*names).agg(F.count(F.lit(1)).alias("rows"), *sums)
+    rows = F.count(F.lit(1)) if count is None else F.sum(count)
+    return published.groupBy(*names).agg(rows.alias("rows"), *sums)
 
 
 def person_table(evidence: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -156,7 +139,6 @@ def examine(
         persons: Whether the table counts persons.
     """
     counted = classes if persons else classes.withColumn("persons", F.col("rows"))
-    seal = F.col("rows") * F.pmod(F.xxhash64(*names), F.lit(1 << 31))
     others = [name for name in classes.columns if name not in {*names, "rows", "persons"}]
     # by size first: few rows, from which all else follows, the distribution of sizes included
     by_size = (
@@ -164,13 +146,38 @@ def examine(
         .agg(
             F.count(F.lit(1)).alias("classes"),
             F.min("persons").alias("persons"),
-            F.sum(seal).alias("seal"),
+            F.sum(_seal(names, F.col("rows"))).alias("seal"),
             F.count_if(F.isnull("persons")).alias("parts"),
             *[F.sum(name).alias(name) for name in others],
         )
         .toArrow()
         .to_pylist()
     )
+
+    return _proof_of(by_size, others, models, persons=persons)
+
+
+def _seal(names: Sequence[str], rows: SparkColumn) -> SparkColumn:
+    """What the sum of which over all classes tells tables with different classes apart."""
+    return rows * F.pmod(F.xxhash64(*names), F.lit(1 << 31))
+
+
+def _proof_of(
+    by_size: Sequence[dict[str, Any]],
+    others: Sequence[str],
+    models: Sequence[PrivacyModel],
+    *,
+    persons: bool,
+) -> Proof:
+    """What a table of classes is, told by their sizes.
+
+    Args:
+        by_size: For every size `rows`, how many `classes` and `parts` there are, the fewest
+            `persons` of any, and the sums of `seal` and of `others`.
+        others: Names of what else is summed up.
+        models: The models to prove.
+        persons: Whether persons were counted.
+    """
 
     def least(name: str) -> int | None:
         return min((row[name] for row in by_size if row[name] is not None), default=None)
@@ -202,97 +209,80 @@ def examine(
     )
 
 
-def level_of(
-    model: PrivacyModel,
-    measure: Measure,
-    level: float | None,
-    *,
-    persons: bool,
-    attribute: str | None = None,
-) -> dict[str, Any]:
-    """What a proof says of one measure of a model."""
-    by_rows = not persons or counts_rows(model)
-    told = None if level is None or not math.isfinite(level) else level
-    if told is not None and float(told).is_integer() and isinstance(measure.required, int):
-        told = int(told)
-    return {
-        "model": model.name,
-        **({} if attribute is None else {"attribute": attribute}),
-        "measure": measure.name,
-        "required": measure.required,
-        "bound": f"{'above' if measure.strict else 'at least'}"
-        if measure.worst == "least"
-        else f"{'below' if measure.strict else 'at most'}",
-        "unit": "rows" if by_rows else "persons",
-        "achieved": told,
-        "holds": measure.holds(level),
-    }
-
-
-def examine_values(
-    classes: DataFrame,
-    requirement: Requirement,
-    keys: Sequence[NDArray[np.int64]] | None,
-    *,
-    persons: bool,
-) -> Values:
-    """What is proved of every model about sensitive values.
+def examine_table(
+    table: DataFrame,
+    names: Sequence[str],
+    sums: Sequence[SparkColumn],
+    models: Sequence[PrivacyModel] = (),
+    count: SparkColumn | None = None,
+) -> Proof:
+    """What a published table proves of its classes and their sizes, and the totals of `sums`.
 
     Args:
-        classes: A table of classes as `class_levels` knows it.
-        requirement: What was promised.
-        keys: The hash of every value of each attribute; None where entries tell codes.
-        persons: Whether persons were counted.
+        table: The table.
+        names: The columns that tell classes.
+        sums: More aggregates that are wanted; the last three are the digest of whole rows.
+        models: The models about sizes, by rows, to prove.
+        count: For how many rows of a class a row of the table stands; one if None.
     """
-    found, fewest = class_levels.levels(classes, requirement, keys)
-    levels = [
-        level_of(model, measure, level, persons=persons, attribute=attribute)
-        for model, attribute, measure, level in found
+    found = (
+        _examine_runs(table, names, sums, models, count)
+        if class_runs.numbered(table, names)
+        else None
+    )
+    if found is None:
+        classes = class_table(table, names, sums, count)
+        found = examine(classes, names, models, persons=False)
+    return replace(found, sums=found.sums[:-3], content=found.sums[-3:])
+
+
+def _examine_runs(
+    table: DataFrame,
+    names: Sequence[str],
+    sums: Sequence[SparkColumn],
+    models: Sequence[PrivacyModel],
+    count: SparkColumn | None,
+) -> Proof | None:
+    """The same of a table that keeps every class together, None of another one."""
+    runs = class_runs.scan(table, names[0], count=count)
+    if runs is None:
+        return None
+    rows = F.lit(1).cast("long") if count is None else count
+    totals = (
+        table.agg(F.sum(_seal(names, rows)).alias("seal"), F.sum(rows).alias("rows"), *sums)
+        .toArrow()
+        .to_pylist()[0]
+    )
+    counted, seal = totals.pop("rows") or 0, totals.pop("seal") or 0
+    if counted != sum(size * classes for size, classes in runs.sizes.items()):
+        raise RequirementError(
+            "the proof failed: the published files changed while they were read; nothing was "
+            "published"
+        )
+    by_size = [
+        {"rows": size, "classes": classes, "persons": size, "parts": 0, "seal": 0}
+        for size, classes in runs.sizes.items()
     ]
-    if persons:
-        # sizes that count persons are known from nowhere else
-        units = np.array([] if fewest is None else [fewest], np.int64)
-        sizes = ClassCounts.of_sizes(units, units)
-        for model in requirement.about_sizes:
-            if not counts_rows(model):
-                achieved = model.achieved(sizes, Distribution.of_sizes(0, 0))
-                levels += [
-                    level_of(model, measure, measure.of_table(level), persons=True)
-                    for measure, level in zip(model.measures(), achieved, strict=True)
-                ]
-    return Values(tuple(levels), fewest if persons else None)
+    return replace(
+        _proof_of(by_size, (), models, persons=False), seal=seal, sums=(*totals.values(),)
+    )
 
 
 def examine_rows(
-    classes: DataFrame, names: Sequence[str], requirement: Requirement, *, persons: bool
+    table: DataFrame,
+    names: Sequence[str],
+    models: Sequence[PrivacyModel],
+    *beside: Sequence[SparkColumn],
 ) -> Proof:
-    """What the published bytes prove of sizes.
+    """What a published table of rows proves of sizes, rows and columns.
 
     Args:
-        classes: `class_table` of the published bytes.
-        names: The published quasi-identifiers.
-        requirement: What was promised.
-        persons: Whether `examine_persons` looks at the models that count persons.
-    """
-    models = [m for m in requirement.about_sizes if not persons or counts_rows(m)]
-    return examine(classes, names, models, persons=False)
-
-
-def with_content(proof: Proof) -> Proof:
-    """What was found where the last three sums are the digest of whole rows."""
-    return replace(proof, sums=proof.sums[:-3], content=proof.sums[-3:])
-
-
-def examine_slice(rows: DataFrame, names: Sequence[str], values: Sequence[SparkColumn]) -> Proof:
-    """What the table of one slice proves of classes and of its columns.
-
-    Args:
-        rows: The table.
+        table: The table.
         names: The columns that tell classes.
-        values: Its other columns, for `digest`.
+        models: The models about sizes, by rows, to prove.
+        beside: Its untouched columns, those together that belong together, for `digest`.
     """
-    classes = class_table(rows, names, row_digests(names, values))
-    return with_content(examine(classes, names, [], persons=False))
+    return examine_table(table, names, row_digests(names, *beside), models)
 
 
 def examine_counts(counts: DataFrame, names: Sequence[str], kind: T.DataType) -> Proof:
@@ -308,8 +298,7 @@ def examine_counts(counts: DataFrame, names: Sequence[str], kind: T.DataType) ->
         *digest([value], times=F.col("count")),
         *digest([*map(F.col, names), value, F.col("count")], "content"),
     ]
-    classes = counts.groupBy(*names).agg(F.sum("count").alias("rows"), *sums)
-    return with_content(examine(classes, names, [], persons=False))
+    return examine_table(counts, names, sums, count=F.col("count"))
 
 
 def beside(proof: Proof, counts: Proof) -> Proof:

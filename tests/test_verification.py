@@ -7,14 +7,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anon_spark.digests import digest
 from anon_spark.errors import RequirementError
 from anon_spark.privacy import KAnonymity, Requirement
 from anon_spark.verification import (
     Proof,
-    class_table,
     examine,
     examine_persons,
     examine_rows,
+    examine_table,
     prove,
 )
 
@@ -31,8 +32,9 @@ def published(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> DataFrame
 
 
 def rows_proof(spark: SparkSession, rows: Sequence[tuple[Any, ...]], *, persons: bool) -> Proof:
-    table = class_table(published(spark, rows), NAMES, [F.sum("s").alias("total")])
-    return examine_rows(table, NAMES, k(2), persons=persons)
+    sums = [F.sum("s").alias("total"), *digest([F.col("s")], "content")]
+    models = () if persons else k(2).models
+    return examine_table(published(spark, rows), NAMES, sums, models)
 
 
 def made(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> Proof:
@@ -128,8 +130,7 @@ def test_rows_of_one_person_are_not_enough(spark):
 @pytest.mark.spark
 def test_models_of_rows_and_of_persons_are_both_proved(spark):
     requirement = Requirement((KAnonymity(3, "rows"), KAnonymity(2)))
-    table = class_table(published(spark, ROWS), NAMES)
-    by_rows = examine_rows(table, NAMES, requirement, persons=True)
+    by_rows = examine_rows(published(spark, ROWS), NAMES, requirement.models[:1], [F.col("s")])
     assert [level["unit"] for level in by_rows.levels] == ["rows"]
     by_persons = examine_persons(evidence(spark, EVIDENCE), NAMES, requirement)
     assert [level["unit"] for level in by_persons.levels] == ["persons"]
