@@ -34,7 +34,11 @@ setup-dev: $(VENV)/.installed-dev $(ORACLE)/.installed
 demo: setup
 	@$(VENV)/bin/anon-spark demo
 
+# Kernels are compiled first, by two processes: else all that start at once would compile the same.
 test: setup-dev lint
+	@echo "compiling kernels"
+	@$(VENV)/bin/python -m pytest -q -n 2 --dist load -k "fifty_equal_rows or runs_in_the_job" \
+		tests/contracts/test_algorithms.py tests/test_worker.py
 	@ANON_SPARK_ORACLE="$(CURDIR)/$(ORACLE)/bin/python" $(VENV)/bin/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev
