@@ -64,11 +64,13 @@ class Anatomy(ExactForm):
 
 def _counted(classes: Classes, column: pa.ChunkedArray) -> list[pa.Array]:
     """The distinct values of every class in their order, and how many rows have each."""
-    rank = ranks_of_values(column)
+    rank = ranks_of_values(column).astype(np.int64)
+    distinct = int(rank.max(initial=0)) + 1
     pairs, first, count = np.unique(
-        np.stack([classes.label, rank]), axis=1, return_index=True, return_counts=True
+        classes.label * distinct + rank, return_index=True, return_counts=True
     )
-    offsets = pa.array(np.searchsorted(pairs[0], np.arange(classes.count + 1)), pa.int32())
+    ends = np.arange(classes.count + 1) * distinct
+    offsets = pa.array(np.searchsorted(pairs, ends), pa.int32())
     values = pc.take(column, pa.array(first)).combine_chunks()
     return [
         pa.ListArray.from_arrays(offsets, values),

@@ -98,6 +98,8 @@ def sum_penalties(
         encodings: The quasi-identifiers.
         leaf_penalty: `zero` or `literal`.
     """
+    if form.exact:
+        return [(0.0, 0.0)] * len(encodings)
     job = _Sums(form, tuple(encodings), leaf_penalty)
     sums = (
         staged_classes.map_classes(staged, job, "attribute long, penalty double, loss double")
