@@ -1,5 +1,6 @@
 """How a command ends: one line for each problem, and the exit code of its kind."""
 
+import logging
 import os
 import signal
 import sys
@@ -31,8 +32,10 @@ def reported() -> Iterator[None]:
     """
     asked: list[int] = []
     try:
-        with _terminated_like_ctrl_c(asked):
+        with _terminated_like_ctrl_c(asked), _gateway_unlogged():
             yield
+    except SystemExit:
+        raise  # it was reported where it began
     except BaseException as error:
         if _interrupted(error):
             _say("terminated" if asked else "interrupted")
@@ -54,6 +57,20 @@ def reported() -> Iterator[None]:
 
 def _say(problem: str) -> None:
     print(f"error: {problem}", file=sys.stderr)  # noqa: T201
+
+
+@contextmanager
+def _gateway_unlogged() -> Iterator[None]:
+    """Keeps the gateway to Java from logging, with tracebacks, what it raises as well."""
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.module not in {"java_gateway", "clientserver"}
+
+    logging.root.addFilter(elsewhere)
+    try:
+        yield
+    finally:
+        logging.root.removeFilter(elsewhere)
 
 
 @contextmanager

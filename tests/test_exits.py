@@ -40,6 +40,14 @@ def test_ctrl_c_ends_as_shells_expect(capsys):
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
+def test_what_was_reported_is_not_reported_again(capsys):
+    for error, code in ((KeyboardInterrupt(), 130), (DataError("x"), 4)):
+        with pytest.raises(SystemExit) as exit_info, reported(), reported():
+            raise error
+        assert exit_info.value.code == code
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_what_ctrl_c_makes_fail_on_the_way_out_is_no_error_of_its_own(capsys):
     for follower in (ValueError("job cancelled"), DataError("the socket was closed")):
         follower.__context__ = KeyboardInterrupt()
