@@ -412,7 +412,9 @@ def test_at_most_so_many_persons_are_listed():
 # the form
 
 
-@pytest.mark.parametrize("form", [Generalized(), Generalized(category="set")], ids=repr)
+@pytest.mark.parametrize(
+    "form", [Generalized(), Generalized(category="set"), Generalized(category="multiset")], ids=repr
+)
 def test_staged_columns_bear_the_names_and_types_of_the_schema(form):
     table = people(60, persons=True, text=True)
     job = job_for(table, form=form, untouched=["c3", "c4"])

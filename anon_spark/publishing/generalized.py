@@ -27,14 +27,16 @@ class Generalized(PublicationForm):
             (`bounds`), or as one text `[24, 30]` (`label`). Where the table holds missing values
             in the column, `bounds` adds `<name>_missing`: true where the whole class is missing,
             null where the class mixes missing and present values, and then the bounds are null.
-        category: Categories as the label of the lowest common ancestor (`ancestor`), or as the
-            array of the values that occur in the class (`set`).
+        category: Categories as the label of the lowest common ancestor (`ancestor`), as the array
+            of the values that occur in the class (`set`), or of those of all its rows in the order
+            of the hierarchy (`multiset`), which tells how often each occurs: the local recoding
+            that Li et al. compare slicing with (TKDE 2012).
     """
 
     name: ClassVar[str] = "generalized"
 
     interval: Literal["bounds", "label"] = "bounds"
-    category: Literal["ancestor", "set"] = "ancestor"
+    category: Literal["ancestor", "set", "multiset"] = "ancestor"
 
     def suffixes(self, encoding: Encoding) -> tuple[str, ...]:
         """What the names of the columns that publish a quasi-identifier end with."""
@@ -48,7 +50,7 @@ class Generalized(PublicationForm):
         if isinstance(encoding, Number):
             return bounds_fields(name, data_type)
         text = T.StringType()
-        return [T.StructField(name, T.ArrayType(text) if self.category == "set" else text)]
+        return [T.StructField(name, text if self.category == "ancestor" else T.ArrayType(text))]
 
     def stage(
         self,
@@ -64,7 +66,7 @@ class Generalized(PublicationForm):
         low, high = classes.low[:, axis], classes.high[:, axis]
         if self.category == "ancestor":
             return [encoding.labels(low, high)]
-        return [_sets(encoding, classes, codes[:, axis])]
+        return [_sets(encoding, classes, codes[:, axis], repeated=self.category == "multiset")]
 
     def row_fields(
         self, encodings: Sequence[Encoding], types: Sequence[T.DataType]
@@ -99,8 +101,9 @@ class Generalized(PublicationForm):
         if isinstance(encoding, Number):
             return penalty_of_bounds(encoding, read)
         told = read[encoding.column]
-        if self.category == "set":
-            return penalty_of_leaves(encoding, encoding.leaves_of_sets(told), leaf_penalty)
+        if self.category != "ancestor":
+            sets = told if self.category == "set" else _without_repetitions(told)
+            return penalty_of_leaves(encoding, encoding.leaves_of_sets(sets), leaf_penalty)
         return penalty_of_leaves(encoding, encoding.leaves_below(told), leaf_penalty)
 
     def told(self, encoding: Encoding, data_type: T.DataType) -> list[SparkColumn]:
@@ -124,14 +127,15 @@ class Generalized(PublicationForm):
             return spans_of_numbers(
                 encoding, *(read[f"{encoding.column}_{part}"] for part in ("lo", "hi", "missing"))
             )
-        of = spans_of_sets if self.category == "set" else spans_of_labels
+        of = spans_of_labels if self.category == "ancestor" else spans_of_sets
         return of(encoding, read[encoding.column])
 
     def describe(self, *, number: bool) -> str:
         """In a few words, as what a quasi-identifier is published."""
         if number:
             return "interval" if self.interval == "bounds" else "interval as text"
-        return "set of values" if self.category == "set" else "label"
+        told = {"ancestor": "label", "set": "set of values", "multiset": "values of all rows"}
+        return told[self.category]
 
 
 def penalty_of_bounds(encoding: Number, read: pa.RecordBatch) -> NDArray[np.float64]:
@@ -213,14 +217,38 @@ def _blank(values: pa.Array, where: NDArray[np.bool_]) -> pa.Array:
     return pc.if_else(pa.array(where), pa.scalar(None, values.type), values)
 
 
-def _sets(encoding: Category, classes: Classes, codes: NDArray[np.float64]) -> pa.Array:
-    """The values that occur in every class; null where missing and present values mix."""
-    label = classes.label
-    pairs = np.unique(np.stack([label, codes.astype(np.int64)]), axis=1)
-    texts = pa.array(encoding.value_labels(), pa.string()).take(pa.array(pairs[1]))
-    offsets = np.searchsorted(pairs[0], np.arange(classes.count + 1))
+def _sets(
+    encoding: Category, classes: Classes, codes: NDArray[np.float64], *, repeated: bool
+) -> pa.Array:
+    """The values that occur in every class; null where missing and present values mix.
+
+    Args:
+        encoding: The quasi-identifier.
+        classes: m classes.
+        codes: Leaf codes of their n rows, shape (n,).
+        repeated: Whether a value is told as often as it occurs.
+    """
+    leaves = int(encoding.extent)
+    pairs = classes.label * leaves + codes.astype(np.int64)
+    pairs = np.sort(pairs) if repeated else np.unique(pairs)
+    label, leaf = np.divmod(pairs, leaves)
+    texts = pa.array(encoding.value_labels(), pa.string()).take(pa.array(leaf))
+    offsets = np.searchsorted(label, np.arange(classes.count + 1))
     counts = np.diff(offsets)
-    absent = texts.is_null().to_numpy(zero_copy_only=False)
-    mixed = (np.bincount(pairs[0][absent], minlength=classes.count) > 0) & (counts > 1)
+    absent = np.bincount(
+        label[texts.is_null().to_numpy(zero_copy_only=False)], minlength=classes.count
+    )
+    mixed = (absent > 0) & (absent < counts)
     sets = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts)
     return pc.if_else(pa.array(mixed), pa.scalar(None, sets.type), sets)
+
+
+def _without_repetitions(sets: pa.Array) -> pa.Array:
+    """Each value once, of lists in which equal ones stand together; null stays null."""
+    flat, of = pc.list_flatten(sets), pc.list_parent_indices(sets).to_numpy()
+    code = flat.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+    first = np.ones(len(code), np.bool_)
+    first[1:] = (code[1:] != code[:-1]) | (of[1:] != of[:-1])
+    offsets = np.searchsorted(of[first], np.arange(len(sets) + 1))
+    kept = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat.filter(pa.array(first)))
+    return pc.if_else(sets.is_null(), pa.scalar(None, kept.type), kept)

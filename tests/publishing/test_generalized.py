@@ -123,10 +123,15 @@ def test_categories(values, ancestor, values_told):
     labels = [0] * len(column)
     assert stage(Generalized(), encoding, column, labels) == [[ancestor]]
     assert stage(Generalized(category="set"), encoding, column, labels) == [[values_told]]
+    twice = values_told and [value for value in values_told for _ in range(2)]
+    assert stage(Generalized(category="multiset"), encoding, column, labels) == [[twice]]
 
 
 def test_sets_of_several_classes():
     encoding = category(from_tree(["a", "b, c", "d"]).with_missing())
+    column = pa.array(["d", "a", "d", None, "a", None, None])
+    [sets] = stage(Generalized(category="multiset"), encoding, column, [0, 0, 0, 1, 2, 2, 1])
+    assert sorted(sets, key=str) == sorted([["a", "d", "d"], [None, None], None], key=str)
     column = pa.array(["a", None, "b, c", "d", None, "a", "d"])
     [sets] = stage(Generalized(category="set"), encoding, column, [0, 1, 0, 2, 2, 0, 3])
     assert sorted(sets, key=str) == sorted([["a", "b, c"], [None], None, ["d"]], key=str)
@@ -203,8 +208,18 @@ def test_penalties_of_a_column_that_is_missing_everywhere():
             Generalized(category="set"),
             [["Oslo"], ["Oslo", "Bergen"], ["Roma", "Bari", "Lecce"], None, [None]],
         ),
+        (
+            Generalized(category="multiset"),
+            [
+                ["Oslo"] * 3,
+                ["Oslo", "Oslo", "Bergen"],
+                ["Roma", *["Bari"] * 2, "Lecce"],
+                None,
+                [None] * 2,
+            ],
+        ),
     ],
-    ids=["ancestor", "set"],
+    ids=["ancestor", "set", "multiset"],
 )
 def test_penalties_of_categories(form, told):
     encoding = category(from_tree(TREE).with_missing())
@@ -216,8 +231,12 @@ def test_penalties_of_categories(form, told):
 @pytest.mark.parametrize("leaf_penalty", ["zero", "literal"])
 @pytest.mark.parametrize(
     ("form", "told"),
-    [(Generalized(), ["*", "*"]), (Generalized(category="set"), [["Oslo", "*"], ["*"]])],
-    ids=["ancestor", "set"],
+    [
+        (Generalized(), ["*", "*"]),
+        (Generalized(category="set"), [["Oslo", "*"], ["*"]]),
+        (Generalized(category="multiset"), [["Oslo", "*"], ["*", "*"]]),
+    ],
+    ids=["ancestor", "set", "multiset"],
 )
 def test_unknown_values_are_published_as_anything_and_cost_all(form, told, leaf_penalty):
     encoding = category(from_tree(TREE).with_unknown())

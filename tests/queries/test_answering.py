@@ -64,6 +64,7 @@ ASKED = {"queries": 120, "selectivity": 0.2, "seed": 3}
     [
         ({}, "mondrian", 2),
         ({"category": "set"}, "mondrian", 3),
+        ({"category": "multiset"}, "mondrian", 2),
         ({"interval": "label"}, "lattice_sweep", 4),
     ],
 )
@@ -78,7 +79,7 @@ def test_generalized_classes(spark, tmp_path, form, method, dimensions):
     def share(encoding, row, query):
         if encoding.name == "city":
             told = row["city"]
-            of = expected.of_set if form.get("category") == "set" else expected.of_label
+            of = expected.of_set if form.get("category") else expected.of_label
             return of(encoding, told, query)
         if form.get("interval") != "label":
             low, high, missing = (row.get(f"{encoding.name}_{p}") for p in ("lo", "hi", "missing"))

@@ -49,7 +49,7 @@ specs = st.fixed_dictionaries(
             {"path": names.map(lambda name: f"out/{name}")},
             optional={
                 "form": st.just("generalized"),
-                "category": st.sampled_from(["ancestor", "set"]),
+                "category": st.sampled_from(["ancestor", "set", "multiset"]),
             },
         ),
     },
