@@ -1,9 +1,12 @@
 """What specs of pivoted sources say, and are refused for."""
 
+from pathlib import Path
+
 import pytest
 
 from anon_spark.errors import SpecError
-from anon_spark.spec import PivotSpec, ReleaseSpec
+from anon_spark.publishing import Sliced
+from anon_spark.spec import PivotSpec, ReleaseSpec, read_spec
 
 PIVOT = {"row": "user_id", "column": "movie_id", "value": "rating"}
 
@@ -65,3 +68,10 @@ def test_what_a_pivot_does_not_change():
         spec_with(PIVOT, privacy=[{"model": "distinct_l_diversity", "l": 2}])
     with pytest.raises(SpecError, match="no column is a quasi_identifier"):
         spec_with(None)
+
+
+def test_conf_ratings_sliced():
+    spec = read_spec(Path(__file__).parents[2] / "conf" / "ratings_sliced.yaml")
+    assert spec.source.pivot == PivotSpec(**PIVOT, columns=200)
+    assert spec.release.form == Sliced(columns=20)
+    assert spec.attributes == {}
