@@ -6,7 +6,6 @@ Source: Li, Li, Zhang, Molloy, "Slicing: a new approach for privacy preserving d
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import isqrt
 from typing import Any
 
@@ -22,6 +21,7 @@ from pyspark.sql import types as T
 from anon_spark.columns import CATEGORIES, Column
 from anon_spark.digests import hashable
 from anon_spark.errors import SpecError
+from anon_spark.kernel_cache import kernel
 from anon_spark.prepartition import draw_sample
 
 MOST_VALUES = 1000
@@ -89,8 +89,7 @@ def phi_squared(
     found = np.eye(d)
     if d < 2 or not rows:
         return found
-    pairs = list(combinations(range(d), 2))
-    most = max(min(MOST_VALUES, isqrt(MOST_CELLS // len(pairs)) - 2), 2)
+    most = max(min(MOST_VALUES, isqrt(2 * MOST_CELLS // (d * (d - 1))) - 2), 2)
     row_hash = F.xxhash64(*names, *[F.isnull(n) for n in names])
     drawn = draw_sample(told, names, row_hash, rows, max(_SAMPLED // d, 1))
     cut = [
@@ -99,8 +98,12 @@ def phi_squared(
         else _category_bins(drawn.table[name], drawn.weights, most)
         for name, column in zip(names, columns, strict=True)
     ]
-    job = _Contingency(tuple(names), tuple(cut))
-    if job.at[-1] > 4 * MOST_CELLS:
+    usual = [
+        int(np.argmax(np.bincount(b.codes(drawn.table[n].combine_chunks()), drawn.weights)))
+        for b, n in zip(cut, names, strict=True)
+    ]
+    job = _Contingency(tuple(names), tuple(cut), tuple(usual))
+    if job.cells > 4 * MOST_CELLS:
         raise SpecError(
             f"release.columns: {d} attributes of up to {max(b.size for b in cut)} values are too "
             "many to compare all pairs; lower bins, or name the columns of every slice"
@@ -111,57 +114,124 @@ def phi_squared(
         .agg(F.sum("count").alias("count"))
         .toArrow()
     )
-    counts = np.zeros(int(job.at[-1]))
+    counts = np.zeros(job.cells, np.int64)
     counts[cells["cell"].to_numpy()] = cells["count"].to_numpy()
-    for p, (i, j) in enumerate(pairs):
-        table = counts[job.at[p] : job.at[p + 1]].reshape(cut[i].size, cut[j].size)
-        found[i, j] = found[j, i] = contingency(table)
+    for i in range(d - 1):
+        block, starts = job.tables(counts, i)
+        found[i, i + 1 :] = found[i + 1 :, i] = contingency(block, starts)
     return found
 
 
-def contingency(table: NDArray[np.float64]) -> float:
-    """The mean-square contingency coefficient of a table of counts; 0 where a side is constant."""
-    table = table[table.any(axis=1)][:, table.any(axis=0)]
-    least = min(table.shape) - 1
-    if least < 1:
-        return 0.0
-    share = table / table.sum()
-    expected = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
-    return float(min(((share - expected) ** 2 / expected).sum() / least, 1.0))
+def contingency(
+    tables: NDArray[np.float64] | NDArray[np.int64], starts: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Mean-square contingency coefficients of tables of counts; 0 where a side is constant.
+
+    Args:
+        tables: One table or m of them side by side, all of the same rows, shape (a, b).
+        starts: The first column of each, shape (m,); one table if None.
+
+    Returns:
+        The coefficient of each, shape (m,).
+    """
+    starts = np.zeros(1, np.int64) if starts is None else starts
+    first = slice(starts[1] if len(starts) > 1 else None)
+    share = tables / max(tables[:, first].sum(), 1)
+    one = share[:, first].sum(axis=1, keepdims=True)
+    expected = one * share.sum(axis=0, keepdims=True)
+    off = np.divide((share - expected) ** 2, expected, out=np.zeros_like(share), where=expected > 0)
+    total = np.add.reduceat(off.sum(axis=0), starts)
+    held = np.add.reduceat((tables.any(axis=0)).astype(np.int64), starts)
+    least = np.minimum(held, np.count_nonzero(one)) - 1
+    return np.where(least < 1, 0.0, np.minimum(total / np.maximum(least, 1), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Contingency:
     """Counts the pairs of values of all pairs of attributes; sent to workers.
 
+    Of every attribute the value that is usual is not counted in pairs: what is left of the counts
+    of values alone is its. In a table that is mostly empty few pairs remain.
+
     Args:
-        names: The columns.
+        names: The d columns.
         bins: What their values are seen as.
+        usual: The commonest code of each.
     """
 
     names: tuple[str, ...]
     bins: tuple[Bins, ...]
+    usual: tuple[int, ...]
+
+    @property
+    def alone(self) -> NDArray[np.int64]:
+        """Where the codes of each attribute start among all codes, and how many these are."""
+        return np.cumsum([0, *[b.size for b in self.bins]]).astype(np.int64)
 
     @property
     def at(self) -> NDArray[np.int64]:
-        """Where the table of each pair starts among the cells, and how many there are."""
-        sizes = [one.size * other.size for one, other in combinations(self.bins, 2)]
-        return np.cumsum([0, *sizes]).astype(np.int64)
+        """Where the pairs of each attribute with later ones start among cells, behind codes."""
+        alone = self.alone
+        sizes = np.diff(alone) * (alone[-1] - alone[1:])
+        return np.cumsum([alone[-1], *sizes]).astype(np.int64)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return int(self.at[-1])
+
+    def tables(
+        self, counts: NDArray[np.int64], i: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Complete tables of one attribute with all later ones, and where each of them starts."""
+        alone, at = self.alone, self.at
+        usual = np.array(self.usual)
+        block = counts[at[i] : at[i + 1]].reshape(self.bins[i].size, -1)
+        starts = alone[i + 1 : -1] - alone[i + 1]
+        own, others = counts[alone[i] : alone[i + 1]], counts[alone[i + 1] : alone[-1]]
+        block[:, starts + usual[i + 1 :]] = own[:, None] - np.add.reduceat(block, starts, axis=1)
+        block[usual[i]] = 0
+        block[usual[i]] = others - block.sum(axis=0)
+        return block, starts
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The cells that are not empty."""
-        at = self.at
-        counts = np.zeros(int(at[-1]), np.int64)
+        alone, at, counts = self.alone, self.at, np.zeros(self.cells, np.int64)
+        usual = np.array(self.usual)
         for batch in batches:
             codes = [b.codes(batch[n]) for b, n in zip(self.bins, self.names, strict=True)]
-            for p, (i, j) in enumerate(combinations(range(len(codes)), 2)):
-                cell = codes[i] * self.bins[j].size + codes[j]
-                lo, hi = at[p], at[p + 1]
-                counts[lo:hi] += np.bincount(cell, minlength=hi - lo)
+            _count(np.stack(codes, axis=1), usual, alone, at, counts)
         held = np.flatnonzero(counts)
         yield pa.RecordBatch.from_arrays(
             [pa.array(held), pa.array(counts[held])], names=["cell", "count"]
         )
+
+
+@kernel
+def _count(
+    codes: NDArray[np.int64],
+    usual: NDArray[np.int64],
+    alone: NDArray[np.int64],
+    at: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Adds the codes of n rows, shape (n, d), and their pairs of unusual ones to the cells."""
+    n, d = codes.shape
+    held = np.empty(d, np.int64)
+    for row in range(n):
+        m = 0
+        for j in range(d):
+            counts[alone[j] + codes[row, j]] += 1
+            if codes[row, j] != usual[j]:
+                held[m] = j
+                m += 1
+        for x in range(m):
+            i = held[x]
+            width = alone[d] - alone[i + 1]
+            base = at[i] + codes[row, i] * width - alone[i + 1]
+            for y in range(x + 1, m):
+                j = held[y]
+                counts[base + alone[j] + codes[row, j]] += 1
 
 
 def _told(column: Column) -> SparkColumn:

@@ -182,8 +182,8 @@ def plan(spec: SpecFile, overrides: Overrides = None, quiet: Quiet = False) -> N
       anon-spark plan conf/adult.yaml --set privacy.0.k=100
     """
     with reported():
+        from anon_spark.opening import opened
         from anon_spark.plan import plan as make_plan
-        from anon_spark.preparation import read_source
         from anon_spark.progress import shown_steps
         from anon_spark.session import local_session
         from anon_spark.spec import read_spec
@@ -191,7 +191,8 @@ def plan(spec: SpecFile, overrides: Overrides = None, quiet: Quiet = False) -> N
         with shown_steps(quiet=quiet) as say:
             wanted = read_spec(spec, overrides or ())
             say("starting Spark")
-            found = make_plan(read_source(wanted, local_session()), wanted, say)
+            with opened(wanted, local_session(), say) as (df, complete):
+                found = make_plan(df, complete, say)
         if quiet:
             found.require()
             return

@@ -5,6 +5,7 @@ proved to be. Here it is computed for every tuple of the source as the paper def
 with the published files; and so is how well they hide who is in the source.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,8 +60,10 @@ def examine_disclosure(prepared: Prepared, published: Published) -> dict[str, An
                 look = _Look(prepared, buckets, known, kept, MOST_PAIRS)
                 looked_at = min(looked_at, look.share)
             posterior[column.name] = look.surest(column)
-        whole = _Look(prepared, buckets, columns.published, kept, MOST_COUNTED)
-        fake = max(buckets.tuples() - whole.pairs() / whole.share, 0) / prepared.profile.rows
+        whole = members
+        if columns.sensitive:
+            whole = _Look(prepared, buckets, columns.published, kept, MOST_COUNTED)
+        fake = max(whole.combinations() - whole.pairs() / whole.share, 0) / prepared.profile.rows
     finally:
         for frame in kept:
             frame.unpersist()
@@ -74,7 +77,7 @@ def examine_disclosure(prepared: Prepared, published: Published) -> dict[str, An
     return {
         "posterior": posterior,
         "in_several_buckets": several,
-        "fake_tuples": fake,
+        "fake_tuples": min(fake, sys.float_info.max),  # of hundreds of slices there may be more
         "tuples": looked_at,
     }
 
@@ -107,14 +110,21 @@ class _Buckets:
         """The table with the columns of a slice."""
         return self.published.table_with(part[0].plain)
 
-    def counts(self, part: Sequence[Column]) -> DataFrame:
-        """How many rows of every bucket have which values in some columns of a slice."""
-        return matching.key_counts(self.rows(part), self.key, _values(part))
+    def counts(
+        self, parts: Mapping[str, Sequence[Column]], kept: list[DataFrame]
+    ) -> dict[str, DataFrame]:
+        """How many rows of every bucket have which values in some columns of each slice.
 
-    def tuples(self) -> float:
-        """How many distinct tuples the buckets could be made of, all together."""
-        found = matching.combinations_of([self.counts(part) for part in self.slices])
-        return float(found.agg(F.sum("tuples").alias("tuples")).toArrow()["tuples"][0].as_py())
+        Args:
+            parts: The columns of each slice, by a name of it.
+            kept: Where what Spark holds from here on is put.
+        """
+        counted = {
+            n: matching.key_counts(self.rows(p), self.key, _values(p)) for n, p in parts.items()
+        }
+        together = matching.stacked(counted).persist()
+        kept.append(together)
+        return {n: together.where(F.col("slice") == n).drop("slice") for n in parts}
 
 
 class _Look:
@@ -133,7 +143,9 @@ class _Look:
         self._parts = {name: part for name, part in parts.items() if part}
         keys: Mapping[str, SparkColumn] = {n: key_of(*_values(p)) for n, p in self._parts.items()}
         who = matching.persons(prepared.own_rows, keys, F.count(F.lit(1)))
-        counts = {name: buckets.counts(part) for name, part in self._parts.items()}
+        self._counts = counts = buckets.counts(self._parts, kept)
+        who = who.persist()
+        kept.append(who)
         pairs = matching.comparisons(who, counts)
         every = -(-min(pairs.values()) // most)
         self.share = 1 / max(every, 1)
@@ -146,6 +158,11 @@ class _Look:
     def pairs(self) -> int:
         """How many buckets match, over all tuples."""
         return self._matched.count()
+
+    def combinations(self) -> float:
+        """How many distinct tuples the buckets could be made of, as far as these columns tell."""
+        found = matching.combinations_of(list(self._counts.values()))
+        return float(found.agg(F.sum("tuples").alias("tuples")).toArrow()["tuples"][0].as_py())
 
     def in_several(self) -> float:
         """The share of rows that match two buckets or more."""

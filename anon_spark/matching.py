@@ -11,13 +11,17 @@ Source: Li, Li, Zhang, Molloy, "Slicing: a new approach for privacy preserving d
 and buckets are never crossed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from anon_spark.sensitive import key_of
+
+ALONE = 4
+"""So many slices are joined one by one."""
 
 
 def key_counts(rows: DataFrame, bucket: str, values: Sequence[SparkColumn]) -> DataFrame:
@@ -75,23 +79,23 @@ def comparisons(who: DataFrame, parts: Mapping[str, DataFrame]) -> dict[str, int
         who: As `persons` gives it.
         parts: For each of its keys the `key_counts` of the slice.
     """
-    found = None
-    for name, part in parts.items():
-        tuples = who.groupBy(F.col(name).alias("key")).agg(F.count(F.lit(1)).alias("tuples"))
-        buckets = part.groupBy("key").agg(F.count(F.lit(1)).alias("buckets"))
-        pairs = tuples.join(buckets, "key").agg(
-            F.lit(name).alias("name"),
-            F.coalesce(F.sum(F.col("tuples") * F.col("buckets")), F.lit(0)).alias("pairs"),
-        )
-        found = pairs if found is None else found.unionAll(pairs)
-    assert found is not None
-    return {row["name"]: int(row["pairs"]) for row in found.toArrow().to_pylist()}
+    tuples = (
+        who.select(_keys_of(parts)).groupBy("slice", "key").agg(F.count(F.lit(1)).alias("tuples"))
+    )
+    buckets = stacked(parts).groupBy("slice", "key").agg(F.count(F.lit(1)).alias("buckets"))
+    agreeing = F.sum(F.col("tuples") * F.col("buckets")).alias("pairs")
+    found = tuples.join(buckets, ["slice", "key"]).groupBy("slice").agg(agreeing)
+    told = {row["slice"]: int(row["pairs"]) for row in found.toArrow().to_pylist()}
+    return {name: told.get(name, 0) for name in parts}
 
 
 def matches(
     who: DataFrame, parts: Mapping[str, DataFrame], sizes: DataFrame, pairs: Mapping[str, int]
 ) -> DataFrame:
     """The matching buckets of every tuple, and how probable each is: p(t, B).
+
+    The most selective slices are joined one by one; what matches there is looked up in all the
+    others at once.
 
     Args:
         who: As `persons` gives it.
@@ -102,13 +106,26 @@ def matches(
     Returns:
         The columns of `who`, `bucket` and `probability`.
     """
+    order = sorted(parts, key=lambda n: (pairs[n], n))
     found = who
-    for place, name in enumerate(sorted(parts, key=lambda n: (pairs[n], n))):
+    for place, name in enumerate(order[:ALONE]):
         part = parts[name].select("bucket", F.col("key").alias(name), F.col("count").alias("held"))
         # a logarithm: products over many slices would leave the range of doubles
         told = F.ln("held") if not place else F.col("score") + F.ln("held")
         found = found.join(part, [name] if not place else [name, "bucket"])
         found = found.withColumn("score", told).drop("held")
+    rest = {name: parts[name] for name in order[ALONE:]}
+    if rest:
+        asked = found.select("tuple", "bucket", _keys_of(rest))
+        agreeing = (
+            asked.join(stacked(rest), ["slice", "key", "bucket"])
+            .groupBy("tuple", "bucket")
+            .agg(F.sum(F.ln("count")).alias("more"), F.count(F.lit(1)).alias("slices"))
+            .where(F.col("slices") == len(rest))
+            .drop("slices")
+        )
+        found = found.join(agreeing, ["tuple", "bucket"])
+        found = found.withColumn("score", F.col("score") + F.col("more")).drop("more")
     found = found.join(sizes, "bucket").withColumn(
         "score", F.col("score") - F.ln("size") * F.lit(float(len(parts)))
     )
@@ -119,6 +136,18 @@ def matches(
         .withColumn("probability", F.col("scaled") / F.sum("scaled").over(of_tuple))
         .drop("score", "scaled", "size")
     )
+
+
+def _keys_of(names: Iterable[str]) -> SparkColumn:
+    """A row for each slice: `slice` and `key`, of a table with the keys under their names."""
+    told = [F.struct(F.lit(n).alias("slice"), F.col(n).alias("key")) for n in names]
+    return F.inline(F.array(*told))
+
+
+def stacked(parts: Mapping[str, DataFrame]) -> DataFrame:
+    """The tables of several slices as one, with the name of its `slice` in every row."""
+    told = [part.withColumn("slice", F.lit(name)) for name, part in parts.items()]
+    return reduce(DataFrame.unionAll, told)
 
 
 def surest(matched: DataFrame, values: DataFrame, key: str | None) -> DataFrame:
@@ -157,9 +186,9 @@ def combinations_of(parts: Sequence[DataFrame]) -> DataFrame:
     Args:
         parts: The `key_counts` of every slice.
     """
-    found = None
-    for part in parts:
-        distinct = part.groupBy("bucket").agg(F.count(F.lit(1)).alias("distinct"))
-        found = distinct if found is None else found.unionAll(distinct)
-    assert found is not None
+    found = (
+        stacked({f"k{i}": part for i, part in enumerate(parts)})
+        .groupBy("slice", "bucket")
+        .agg(F.count(F.lit(1)).alias("distinct"))
+    )
     return found.groupBy("bucket").agg(F.product("distinct").alias("tuples"))

@@ -28,7 +28,7 @@ from anon_spark.row_order import ROW_HASH, has_words
 from anon_spark.sensitive import Asked, asked_of, look
 from anon_spark.slices import with_slices
 from anon_spark.source_errors import reading, unlogged
-from anon_spark.sources import lossless_types, read, source_name
+from anon_spark.sources import source_name
 from anon_spark.spec import ReleaseSpec
 from anon_spark.spread import deviations
 
@@ -307,38 +307,3 @@ def _token(person: Column) -> Any:
     if packing.can_be_packed(person.data_type):
         return packing.as_integer(value, person.data_type)
     return F.when(value.isNotNull(), F.xxhash64(value))
-
-
-def read_source(spec: ReleaseSpec, spark: SparkSession) -> DataFrame:
-    """The table of a spec.
-
-    Quasi-identifiers that a text source leaves untyped become numbers or dates where every value is
-    one, without loss.
-    """
-    if spec.source is None:
-        raise SpecError("source: the spec names none; say source: {path: ..., format: ...}")
-    with reading(source_name(spec.source)):
-        df = read(spark, spec.source)
-        if spec.source.format.lower() != "csv" or spec.source.ddl is not None:
-            return df
-        untyped = [
-            name
-            for name, attribute in spec.attributes.items()
-            if attribute.role == "quasi_identifier"
-            and attribute.type is None
-            and attribute.hierarchy is None
-            and df.schema.fieldNames().count(name) == 1
-        ]
-        types = lossless_types(df, untyped) if untyped else {}
-        return df.select(
-            [
-                F.col(_quoted(name)).cast(types.get(name, "string")).alias(name)
-                if types.get(name, "string") != "string"
-                else F.col(_quoted(name))
-                for name in df.columns
-            ]
-        )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -46,7 +46,8 @@ from anon_spark.examination import (
     suppressed_digest,
 )
 from anon_spark.manifest import dumps, private_manifest, public_manifest
-from anon_spark.preparation import Prepared, prepare, read_source
+from anon_spark.opening import opened
+from anon_spark.preparation import Prepared, prepare
 from anon_spark.prepartition import Prepartition
 from anon_spark.published import Published, Table, tables_told
 from anon_spark.routing import ROUTED
@@ -110,8 +111,8 @@ def run(spec: ReleaseSpec, spark: SparkSession, progress: Progress | None = None
         RequirementError: The requirement cannot be met, or its proof failed.
         DataError: The data could not be read or written.
     """
-    with reading(source_name(spec.source)):
-        return anonymize(read_source(spec, spark), spec, progress)
+    with reading(source_name(spec.source)), opened(spec, spark, progress) as (df, wanted):
+        return anonymize(df, wanted, progress)
 
 
 def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None) -> Release:

@@ -85,6 +85,23 @@ def test_it_is_the_definition_whatever_the_order_and_the_partitions(spark):
 
 
 @pytest.mark.spark
+def test_columns_that_are_mostly_empty(spark):
+    # the value that most rows have is counted by what is left over: it may be any
+    rng = np.random.default_rng(2)
+    rows = []
+    for _ in range(250):
+        taste = int(rng.integers(2))
+        seen = rng.random(9) < np.where(np.arange(9) % 2 == taste, 0.3, 0.05)
+        cells = [int(rng.integers(1, 3 + taste)) if held else None for held in seen]
+        rows.append((*cells, 5 if rng.random() < 0.8 else None, None))
+    df = spark.createDataFrame(rows, ", ".join(f"m{i} int" for i in range(11)))
+    found = coefficients(df.repartition(3))
+    for i, j in combinations(range(11), 2):
+        assert found[i, j] == pytest.approx(by_definition([(r[i], r[j]) for r in rows]), abs=1e-12)
+    assert (found[10, :10] == 0).all()
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("by", ["frequency", "width"])
 def test_numbers_with_many_values_are_binned(spark, by):
     rows = [(float(i**2), None if i % 10 == 9 else i) for i in range(200)]

@@ -6,13 +6,14 @@ repeated in a message.
 """
 
 from anon_spark.spec.hierarchies import HierarchySpec, IntervalsSpec, PrefixSpec
-from anon_spark.spec.parts import AttributeSpec, Role, SourceSpec
+from anon_spark.spec.parts import AttributeSpec, PivotSpec, Role, SourceSpec
 from anon_spark.spec.release_spec import ReleaseSpec, ReleaseTarget, read_spec
 
 __all__ = [
     "AttributeSpec",
     "HierarchySpec",
     "IntervalsSpec",
+    "PivotSpec",
     "PrefixSpec",
     "ReleaseSpec",
     "ReleaseTarget",

@@ -52,6 +52,42 @@ Paths = Annotated[
 Text = Annotated[StrictStr, Field(min_length=1)]
 
 
+class PivotSpec(Part):
+    """How a long table, one row for each value, becomes one row for each of those it is about.
+
+    Every value of `column` becomes a column, `movie_17` of 17 in `movie_id`, which is empty in rows
+    that have no value there. Empty is a value like others to everything that follows: to k, in the
+    correlation of columns, and in the release.
+
+    Args:
+        row: The column that tells rows apart, such as a user; it is not read any further.
+        column: The column whose values become columns.
+        value: The column whose values stand in them.
+        columns: Most columns, the first by their values in ascending order. Rows without a value
+            in any of them are left out.
+        fraction: The share of the rows that is kept, drawn by a hash of `row` that is the same in
+            every run.
+    """
+
+    row: Text = Field(description="the name of a column")
+    column: Text = Field(description="the name of a column")
+    value: Text = Field(description="the name of a column")
+    columns: int = Field(
+        500, strict=True, ge=1, le=2000, description="a whole number from 1 to 2000"
+    )
+    fraction: float = Field(
+        1.0, strict=True, gt=0, le=1, description="a share: a number above 0 and at most 1"
+    )
+
+    @classmethod
+    def _rules(cls, given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
+        seen: dict[object, str] = {}
+        for field in ("row", "column", "value"):
+            name = given.get(field)
+            if isinstance(name, str) and seen.setdefault(name, field) != field:
+                yield (field,), f"{shown(name)} is the {seen[name]} already; name another column"
+
+
 class SourceSpec(Part):
     """What is read: files, or a table that Spark knows.
 
@@ -62,6 +98,7 @@ class SourceSpec(Part):
             formats `netflix-prize` and `movielens`.
         options: Options of the reader.
         schema: Columns and types as Spark DDL (`id bigint, day date`); read from the data if None.
+        pivot: How a table of one value a row becomes a wide one; it stays as it is if None.
     """
 
     path: Paths | None = Field(None, description="a path, or a list of paths, as text")
@@ -73,6 +110,9 @@ class SourceSpec(Part):
     # `schema` is taken by a method of pydantic.
     ddl: Text | None = Field(
         None, alias="schema", description="columns and types as Spark DDL, such as 'id int'"
+    )
+    pivot: PivotSpec | None = Field(
+        None, description="a pivot, such as {row: user_id, column: movie_id, value: rating}"
     )
 
     @classmethod

@@ -29,3 +29,8 @@ def form_of(given: Mapping[str, Any]) -> Any:
     form = entry(given.get("release"), "form")
     name = getattr(form, "name", "generalized" if form is None else form)
     return FORM.classes().get(str(name))
+
+
+def is_pivoted(given: Mapping[str, Any]) -> bool:
+    """Whether the columns of the table are values of a column of its source."""
+    return entry(given.get("source"), "pivot") is not None

@@ -206,6 +206,20 @@ class ReleaseSpec(Part):
             raise SpecError([f"spec: the field name {shown(key)} is not text" for key in bad])
         return cls(**spec)
 
+    def with_columns(self, names: Sequence[str]) -> "ReleaseSpec":
+        """The spec for the wide table that a pivot made, whose columns are quasi-identifiers.
+
+        Args:
+            names: The columns. Those that `attributes` names are what it says.
+
+        Raises:
+            SpecError: The spec does not fit these columns; every problem is listed.
+        """
+        given = self.to_dict()
+        given["source"].pop("pivot", None)
+        added = dict.fromkeys(names, "quasi_identifier")
+        return ReleaseSpec.from_dict({**given, "attributes": {**added, **given["attributes"]}})
+
     def to_dict(self) -> dict[str, Any]:
         """The mapping that `from_dict` turns into this spec: text, numbers, lists and dicts."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

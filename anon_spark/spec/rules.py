@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from anon_spark.spec.choices import FORM, METHOD, METRIC, PRIVACY, chosen, named, place_of
 from anon_spark.spec.parts import ROLES
 from anon_spark.spec.problems import Location
-from anon_spark.spec.reading import entry, form_of, roles_of, sequence
+from anon_spark.spec.reading import entry, form_of, is_pivoted, roles_of, sequence
 from anon_spark.spec.wording import nearest, shown
 
 
@@ -41,7 +41,7 @@ def role_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
         yield ("attributes",), f"{listed} all have the role person; a row is about one: keep one"
     if not all(role in ROLES for role in roles):
         return  # a role that is spelled wrong may be the one that seems to be missing
-    if "quasi_identifier" not in roles:
+    if "quasi_identifier" not in roles and not is_pivoted(given):
         yield (
             ("attributes",),
             (
@@ -120,6 +120,8 @@ def split_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
 
 def population_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """What compares classes with a population has one, and counts rows of all classes."""
+    if entry(given.get("population"), "pivot") is not None:
+        yield ("population", "pivot"), "is for the source only; remove it"
     asking = [
         (i, kind.name)
         for i, model in enumerate(sequence(given.get("privacy")) or ())
@@ -189,7 +191,9 @@ def _read_column(
 
 def metric_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
     """No metric is given twice, and each fits the publication form and the columns."""
-    form, roles, seen = form_of(given), roles_of(given), []
+    form, seen = form_of(given), []
+    # the roles of columns that a pivot makes are known, and looked at, when the source is read
+    roles = None if is_pivoted(given) else roles_of(given)
     for i, metric in enumerate(sequence(given.get("metrics")) or []):
         try:
             found = named(METRIC, metric)

@@ -5,7 +5,7 @@ from typing import Any
 
 from anon_spark.spec.choices import PRIVACY
 from anon_spark.spec.problems import Location
-from anon_spark.spec.reading import entry, form_of, roles_of, sequence
+from anon_spark.spec.reading import entry, form_of, is_pivoted, roles_of, sequence
 from anon_spark.spec.wording import nearest, shown
 
 _SLICED = ("quasi_identifier", "sensitive")
@@ -38,7 +38,8 @@ def slicing_rules(given: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
             ("other_columns",),
             f"{form.name} publishes columns in slices only; name them, or say drop",
         )
-    yield from _column_rules(given, [n for n, role in roles.items() if role in _SLICED])
+    if not is_pivoted(given):  # else when it was read, and its columns are known
+        yield from _column_rules(given, [n for n, role in roles.items() if role in _SLICED])
     for i, model in enumerate(sequence(given.get("privacy")) or ()):
         kind = PRIVACY.classes().get(str(entry(model, "model", "name")))
         reads = any(entry(model, field) is not None for field in ("column", "guarding"))

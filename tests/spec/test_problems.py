@@ -308,7 +308,7 @@ PRESENCE = {"model": "delta_presence", "min": 0.0, "max": 0.5}
             minimal(source={"path": "a", "optoins": {}}),
             (
                 "source.optoins: is not a field of this part; did you mean 'options'? "
-                "known: format, options, path, schema, table"
+                "known: format, options, path, pivot, schema, table"
             ),
         ),
         (
