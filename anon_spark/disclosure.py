@@ -151,6 +151,7 @@ class _Look:
         self.share = 1 / max(every, 1)
         if every > 1:
             who = who.where(F.pmod("tuple", F.lit(every)) == 0)
+        self._who = who
         sizes = matching.sizes_of(buckets.published.rows, buckets.key)
         self._matched = matching.matches(who, counts, sizes, pairs).persist()
         kept.append(self._matched)
@@ -165,17 +166,26 @@ class _Look:
         return float(found.agg(F.sum("tuples").alias("tuples")).toArrow()["tuples"][0].as_py())
 
     def in_several(self) -> float:
-        """The share of rows that match two buckets or more."""
+        """The share of rows that match two buckets or more.
+
+        Raises:
+            RequirementError: Somebody matches none: values are not in the bucket of their row.
+        """
         found = (
             self._matched.groupBy("tuple")
             .agg(F.count(F.lit(1)).alias("buckets"), F.first("persons").alias("persons"))
             .agg(
                 F.sum(F.when(F.col("buckets") > 1, F.col("persons"))).alias("several"),
                 F.sum("persons").alias("all"),
+                F.count(F.lit(1)).alias("tuples"),
             )
             .toArrow()
             .to_pylist()[0]
         )
+        if found["tuples"] != self._who.count():
+            raise RequirementError(
+                "the proof failed: a row of the source is in no bucket; nothing was published"
+            )
         return (found["several"] or 0) / max(found["all"] or 0, 1)
 
     def surest(self, column: Column) -> float:

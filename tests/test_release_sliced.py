@@ -219,6 +219,26 @@ def test_a_value_that_is_surer_than_allowed_stops_the_release(spark, tmp_path):
         assert "a value of 'illness' has probability 1 for somebody" in str(error.value)
 
 
+def test_a_slice_whose_values_are_in_other_buckets_stops_the_release(spark, tmp_path):
+    """Each slice by itself holds all its values, and each bucket all its rows."""
+    rows = [(20 + i // 10, "mf"[i % 2], i // 10, "km"[i % 2], "uvwxy"[i % 5]) for i in range(60)]
+    df = frame(spark, rows)
+    form = {"form": "sliced", "columns": [["age", "sex"], ["zip", "job"], ["illness"]]}
+    prepared = prepare(df, spec_for(tmp_path / "r", ROLES, privacy=DIVERSE, form=form))
+    [table] = prepared.tables
+    for shift, holds in ((0, True), (1, False)):
+        moved = [(i // 10, *row[:2], (row[2] + shift) % 6, *row[3:]) for i, row in enumerate(rows)]
+        columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in df.schema)
+        written = spark.createDataFrame(moved, f"bucket_id long, {columns}")
+        written = written.select("bucket_id", *NAMES).toDF(*table.internal)
+        published = Published.of([(table, written)], ["bucket_id"])
+        if holds:
+            assert examine_disclosure(prepared, published) is not None
+            continue
+        with pytest.raises(RequirementError, match="a row of the source is in no bucket"):
+            examine_disclosure(prepared, published)
+
+
 def test_of_many_tuples_a_sample_is_looked_at(spark, tmp_path, monkeypatch):
     rows = people(400)
     df = frame(spark, rows)
