@@ -81,5 +81,5 @@ def test_large_classes(k):
 
 
 def test_a_negative_effort_is_refused():
-    with pytest.raises(ValueError, match="effort must be 0 or more, not -1"):
+    with pytest.raises(ValueError, match="effort must be 0 to 1,000"):
         NearOptimal(effort=-1)
