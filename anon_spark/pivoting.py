@@ -4,7 +4,6 @@ Users meet once, in one shuffle, as short lists of what they have; a worker spre
 the columns, batch by batch, so that no shuffle and no cache ever holds the empty cells.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -19,6 +18,7 @@ from anon_spark.columns import CATEGORIES, NUMBERS
 from anon_spark.errors import DataError, SpecError
 from anon_spark.source_errors import raise_data_error
 from anon_spark.spec import PivotSpec
+from anon_spark.spreading import Spreading
 
 _HASHES = 1 << 32
 
@@ -88,43 +88,8 @@ class Long:
             held: `held`, or where it was put.
         """
         schema = T.StructType([T.StructField(name, self.value) for name in self.names])
-        job = _Spread(self.names, self.pivot)
+        job = Spreading(self.names, self.pivot.row, self.pivot.column, self.pivot.value)
         return held.mapInArrow(lambda batches: job(batches), schema)
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """Spreads lists of values over columns; sent to workers."""
-
-    names: tuple[str, ...]
-    pivot: PivotSpec
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches of n rows with all columns.
-
-        Raises:
-            DataError: A row has two values in one column.
-        """
-        for batch in batches:
-            lists = batch["cells"]
-            n, cells = len(lists), lists.flatten()
-            places = cells.field("place").to_numpy().astype(np.int64)
-            rows = np.repeat(np.arange(n), lists.value_lengths().to_numpy())
-            order = np.argsort(places * n + rows)
-            places, rows = places[order], rows[order]
-            if ((np.diff(places) == 0) & (np.diff(rows) == 0)).any():
-                raise DataError(
-                    f"a {self.pivot.row!r} has two values of {self.pivot.value!r} for one "
-                    f"{self.pivot.column!r}; keep one of them at the source"
-                )
-            values = cells.field("value").take(pa.array(order))
-            ends = np.searchsorted(places, np.arange(len(self.names) + 1))
-            arrays = []
-            for lo, hi in zip(ends[:-1], ends[1:], strict=True):
-                at, empty = np.zeros(n, np.int64), np.ones(n, bool)
-                at[rows[lo:hi]], empty[rows[lo:hi]] = np.arange(lo, hi), False
-                arrays.append(values.take(pa.array(at, mask=empty)))
-            yield pa.RecordBatch.from_arrays(arrays, names=list(self.names))
 
 
 def _found(df: DataFrame, pivot: PivotSpec, field: str) -> SparkColumn:

@@ -162,7 +162,8 @@ def anonymize(df: DataFrame, spec: ReleaseSpec, progress: Progress | None = None
         say("proving the requirement from the files")
         by_rows = examine_published(prepared, published)
         by_staged, penalties = private.result()
-        values = examine_values(prepared, published, staged, by_rows, by_staged)
+        with _worker_errors():
+            values = examine_values(prepared, published, staged, by_rows, by_staged)
         others = (*examine_radius(prepared, staged), *examine_presence(prepared, published.rows))
         proof = verification.prove(by_rows, by_staged, values, others)
         prove_every_model(prepared, proof)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from anon_spark.attribute_partition import Bins, contingency, medoids, phi_squared
+from anon_spark.attribute_partition import contingency, medoids, phi_squared
 from anon_spark.columns import Column
+from anon_spark.contingency import Bins
 from anon_spark.datasets import adult
 from anon_spark.spec import AttributeSpec
 
