@@ -41,9 +41,22 @@ def opened(
         wanted = spec.with_columns(long.names)
         held = long.held.persist()
         try:
+            if progress is not None:
+                progress(_taken(df, held, len(long.names)))
             yield long.wide(held), wanted
         finally:
             held.unpersist()
+
+
+def _taken(df: DataFrame, held: DataFrame, columns: int) -> str:
+    """What a pivot took of its source, and how many rows it left out."""
+    rows = df.count()
+    cells = F.coalesce(F.sum(F.size("cells")), F.lit(0)).alias("cells")
+    found = held.agg(F.count(F.lit(1)).alias("rows"), cells).toArrow().to_pylist()[0]
+    return (
+        f"{rows:,} rows; {found['cells']:,} of them in {columns:,} columns of {found['rows']:,} "
+        f"rows, {rows - found['cells']:,} left out"
+    )
 
 
 def read_source(spec: ReleaseSpec, spark: SparkSession) -> DataFrame:

@@ -70,9 +70,17 @@ def test_a_row_for_each_user_and_a_column_for_each_movie(spark, tmp_path):
         assert spec.source is not None
         assert spec.source.pivot is None
     few, expected = wide_by_hand(rows, 4)
-    with opened(spec_of(tmp_path, pivot={"columns": 4}), spark) as (df, _):
+    steps: list[str] = []
+    with opened(spec_of(tmp_path, pivot={"columns": 4}), spark, steps.append) as (df, _):
         assert df.columns == [f"movie_{movie}" for movie in few]
         assert Counter(map(tuple, df.collect())) == expected
+    # whoever is left out is counted
+    first = sorted({movie for _, movie, _ in rows})[:4]
+    taken = [user for user, movie, _ in rows if movie in first]
+    assert steps[-1] == (
+        f"{len(rows) + 2} rows; {len(taken)} of them in 4 columns of {len(set(taken))} rows, "
+        f"{len(rows) + 2 - len(taken)} left out"
+    )
 
 
 def test_a_fraction_of_the_users_is_the_same_in_every_run(spark, tmp_path):
